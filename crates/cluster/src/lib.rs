@@ -1,0 +1,1 @@
+//! Room `cluster` of Helenus; see ARCHITECTURE.md.

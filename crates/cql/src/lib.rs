@@ -1,0 +1,1 @@
+//! Room `cql` of Helenus; see ARCHITECTURE.md.

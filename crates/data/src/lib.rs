@@ -1,0 +1,1 @@
+//! Room `data` of Helenus; see ARCHITECTURE.md.

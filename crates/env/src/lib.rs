@@ -1,0 +1,1 @@
+//! Room `env` of Helenus; see ARCHITECTURE.md.

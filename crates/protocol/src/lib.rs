@@ -1,0 +1,1 @@
+//! Room `protocol` of Helenus; see ARCHITECTURE.md.

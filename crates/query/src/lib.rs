@@ -1,0 +1,1 @@
+//! Room `query` of Helenus; see ARCHITECTURE.md.

@@ -1,0 +1,1 @@
+//! Room `schema` of Helenus; see ARCHITECTURE.md.

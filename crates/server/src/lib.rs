@@ -1,0 +1,1 @@
+//! Room `server` of Helenus; see ARCHITECTURE.md.

@@ -1,0 +1,1 @@
+//! Room `sim` of Helenus; see ARCHITECTURE.md.

@@ -1,0 +1,1 @@
+//! Room `storage` of Helenus; see ARCHITECTURE.md.

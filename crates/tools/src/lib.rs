@@ -1,0 +1,1 @@
+//! Room `tools` of Helenus; see ARCHITECTURE.md.

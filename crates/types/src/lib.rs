@@ -1,0 +1,1 @@
+//! Room `types` of Helenus; see ARCHITECTURE.md.
