@@ -1,0 +1,136 @@
+//! Merge: k sorted streams of rows and markers of one partition become one, what deletions hide is left out.
+//!
+//! Role: the pure half of every read and compaction. Whoever owns the I/O feeds batches and obeys [`MergeStep`].
+//!
+//! Invariants
+//! - Each input ascends in reading direction and closes every deletion that it opens.
+//! - The output does too; a marker is emitted only where the winning deletion changes; rows come out reconciled and
+//!   without what a range or the partition deletion hides.
+//! - No more than one batch an input is held.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use crate::deletion::DeletionTime;
+use crate::reconcile::{self, CellRule};
+use crate::row::Row;
+use crate::unfiltered::{Direction, Marker, PartitionHeader, Unfiltered};
+
+/// What the driver is to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum MergeStep {
+    /// Call [`Merger::feed`] or [`Merger::finish`] for this input.
+    NeedsInput(usize),
+    Item(Unfiltered),
+    Done,
+}
+
+#[derive(Default)]
+struct Input {
+    pending: VecDeque<Unfiltered>,
+    finished: bool,
+    open: DeletionTime,
+}
+
+pub struct Merger {
+    inputs: Vec<Input>,
+    partition_deletion: DeletionTime,
+    direction: Direction,
+    rule: CellRule,
+    /// The deletion that the output has open.
+    emitted: DeletionTime,
+}
+
+impl Merger {
+    #[must_use]
+    pub fn new(inputs: usize, partition_deletion: DeletionTime, direction: Direction, rule: CellRule) -> Self {
+        let inputs = (0..inputs).map(|_| Input::default()).collect();
+        Self { inputs, partition_deletion, direction, rule, emitted: DeletionTime::LIVE }
+    }
+
+    pub fn feed(&mut self, input: usize, batch: impl IntoIterator<Item = Unfiltered>) {
+        self.inputs[input].pending.extend(batch);
+    }
+
+    /// No more comes from `input`.
+    pub fn finish(&mut self, input: usize) {
+        self.inputs[input].finished = true;
+    }
+
+    pub fn step(&mut self) -> MergeStep {
+        loop {
+            if let Some(starved) = self.inputs.iter().position(|input| input.pending.is_empty() && !input.finished) {
+                return MergeStep::NeedsInput(starved);
+            }
+            let Some(first) = self.first() else { return MergeStep::Done };
+            let item = match self.inputs[first].pending.front() {
+                Some(Unfiltered::Row(_)) => self.merge_rows(first).map(Unfiltered::Row),
+                _ => self.merge_markers(first).map(Unfiltered::Marker),
+            };
+            if let Some(item) = item {
+                return MergeStep::Item(item);
+            }
+        }
+    }
+
+    /// The input whose head comes first; the lowest of those at the same position.
+    fn first(&self) -> Option<usize> {
+        let mut first: Option<(usize, &[u8])> = None;
+        for (index, input) in self.inputs.iter().enumerate() {
+            let Some(head) = input.pending.front() else { continue };
+            let order = head.order();
+            if first.is_none_or(|(_, best)| self.direction.compare(order, best) == Ordering::Less) {
+                first = Some((index, order));
+            }
+        }
+        first.map(|(index, _)| index)
+    }
+
+    fn merge_rows(&mut self, first: usize) -> Option<Row> {
+        let Some(Unfiltered::Row(mut row)) = self.inputs[first].pending.pop_front() else { return None };
+        for input in &mut self.inputs[first + 1..] {
+            let same = input.pending.front().is_some_and(|head| head.order() == row.clustering.order());
+            if same && let Some(Unfiltered::Row(other)) = input.pending.pop_front() {
+                reconcile::merge_row(&mut row, other, self.rule);
+            }
+        }
+        reconcile::shadow_row(&mut row, self.partition_deletion.max(self.emitted));
+        (!row.is_empty()).then_some(row)
+    }
+
+    fn merge_markers(&mut self, first: usize) -> Option<Marker> {
+        let Some(Unfiltered::Marker(marker)) = self.inputs[first].pending.pop_front() else { return None };
+        self.inputs[first].open = marker.begins.unwrap_or(DeletionTime::LIVE);
+        for input in &mut self.inputs[first + 1..] {
+            let same = input.pending.front().is_some_and(|head| head.order() == marker.position.order());
+            if same && let Some(Unfiltered::Marker(other)) = input.pending.pop_front() {
+                input.open = other.begins.unwrap_or(DeletionTime::LIVE);
+            }
+        }
+        let open = self.inputs.iter().fold(DeletionTime::LIVE, |open, input| open.max(input.open));
+        let winner = if open.supersedes(&self.partition_deletion) { open } else { DeletionTime::LIVE };
+        let before = std::mem::replace(&mut self.emitted, winner);
+        let present = |deletion: DeletionTime| (!deletion.is_live()).then_some(deletion);
+        (before != winner).then(|| Marker { position: marker.position, ends: present(before), begins: present(winner) })
+    }
+}
+
+/// Merges the headers of the same partition from several sources; `None` without any.
+#[must_use]
+pub fn merge_headers(headers: impl IntoIterator<Item = PartitionHeader>, rule: CellRule) -> Option<PartitionHeader> {
+    let mut headers = headers.into_iter();
+    let mut merged = headers.next()?;
+    for header in headers {
+        merged.deletion = merged.deletion.max(header.deletion);
+        match (&mut merged.static_row, header.static_row) {
+            (Some(existing), Some(row)) => reconcile::merge_row(existing, row, rule),
+            (into @ None, row) => *into = row,
+            (Some(_), None) => {}
+        }
+    }
+    if let Some(row) = &mut merged.static_row {
+        reconcile::shadow_row(row, merged.deletion);
+    }
+    merged.static_row = merged.static_row.filter(|row| !row.is_empty());
+    Some(merged)
+}
