@@ -1,0 +1,1 @@
+//! SSTable format of Helenus; see ARCHITECTURE.md.
