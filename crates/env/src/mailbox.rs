@@ -4,17 +4,30 @@
 //! - Messages of one sender arrive in the order in which it sent them.
 //! - At most `capacity` messages are queued and as many again taken by the receiver but not yet answered out of
 //!   `recv`; `try_send` refuses beyond that, `send` waits.
-//! - The receiver is woken once when the queue stops being empty, not once per message: waking a sleeping thread
-//!   costs a system call (some 2 µs), a lock and a push 20 ns.
+//! - The receiver is woken once when the queue stops being empty, not once per message, and takes all that is queued
+//!   in one exchange: waking a sleeping thread costs a system call, a lock and a push some 20 ns.
+//! - Receiving consumes tokio's cooperative budget, so a mailbox that never runs dry does not starve its shard.
+//!
+//! Measured against tokio's own bounded mpsc (`benches/mailbox.rs`, two threads on two cores of a virtual machine,
+//! 10^6 messages of 32 bytes, capacity 1024; ns per message):
+//!
+//! ```text
+//! sent per loop turn      1     8    32   128    round trip
+//! this                  820   236   240   267    12,000 to 16,000
+//! tokio mpsc            848   343   321   315    12,000 to 17,000
+//! ```
+//!
+//! The round trip is two wake-ups of a sleeping thread, whatever the queue.
 //!
 //! Neighbours: `reply` for the way back. Works alike between threads and between tasks of one simulated thread.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::sync::Semaphore;
+use tokio::task::coop;
 
 /// Makes mailboxes; see [`Mailbox::bounded`].
 pub struct Mailbox;
@@ -156,14 +169,14 @@ impl<T: Send> Receiver<T> {
     }
 
     fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
-        if let Some(message) = self.batch.pop_front() {
-            return Poll::Ready(Some(message));
-        }
-        let is_closed = self.take_batch(Some(context));
+        let budget = ready!(coop::poll_proceed(context));
+        let is_closed = self.batch.is_empty() && self.take_batch(Some(context));
         match self.batch.pop_front() {
-            Some(message) => Poll::Ready(Some(message)),
-            None if is_closed => Poll::Ready(None),
-            None => Poll::Pending,
+            None if !is_closed => Poll::Pending,
+            answer => {
+                budget.made_progress();
+                Poll::Ready(answer)
+            }
         }
     }
 
@@ -227,6 +240,20 @@ mod tests {
             assert_eq!(receiver.recv().await, Some(1));
             task.join().await.unwrap().unwrap();
             assert_eq!(receiver.recv().await, Some(3));
+        });
+    }
+
+    #[test]
+    fn a_mailbox_that_never_runs_dry_lets_other_tasks_run() {
+        let env = RealEnv::start_default().unwrap();
+        block_on(async move {
+            let (sender, mut receiver) = Mailbox::bounded(10_000);
+            (0..10_000).for_each(|number| sender.try_send(number).unwrap());
+            let mut reader = env.spawn("read", async move { while receiver.recv().await != Some(9_999) {} });
+            let mut other = env.spawn("other", async {});
+            other.join().await.unwrap();
+            assert!(!reader.is_finished());
+            reader.join().await.unwrap();
         });
     }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync, fstat, ftruncate};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite};
+use tokio::task::consume_budget;
 
 use crate::disk::{File, LocalBoxFuture};
 use crate::real::helper_pool::HelperPool;
@@ -57,6 +58,7 @@ impl File for RealFile {
     fn read_at(&self, offset: u64, len: usize) -> LocalBoxFuture<io::Result<Bytes>> {
         let (open, pool) = (Arc::clone(&self.open), self.pool.clone());
         Box::pin(async move {
+            consume_budget().await; // Or a scan of cached pages would never let others run.
             let mut buf = vec![0; len];
             match open.try_read_at(offset, &mut buf) {
                 Some(Ok(read)) if read < len => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -71,7 +73,10 @@ impl File for RealFile {
             return self.run(move |open| open.write_all_at(offset, &data));
         }
         let open = Arc::clone(&self.open);
-        Box::pin(async move { open.write_all_at(offset, &data) })
+        Box::pin(async move {
+            consume_budget().await;
+            open.write_all_at(offset, &data)
+        })
     }
 
     fn write_now(&self, offset: u64, data: &[u8]) -> io::Result<()> {
