@@ -1,0 +1,422 @@
+//! Values as JSON: `INSERT JSON`, `SELECT JSON`, `toJson` and `fromJson`.
+//!
+//! Texts name Java's classes, since Cassandra's messages print what its JSON library made of the input.
+//! Source: Cassandra 5.0, `fromJSONObject` and `toJSONString` of `db.marshal.*`, `utils.JsonUtils`.
+
+use serde_json::Value;
+
+use crate::collection::{ListRef, MapRef, Walk, pack_map, pack_tuple, pack_vector, unpack_tuple, vector_elements};
+use crate::cql_type::{CqlType, UserType};
+use crate::error::MarshalError;
+use crate::text::{pack_owned, write_hex};
+use crate::{float_text, time, value};
+
+/// The class that Jackson makes of a JSON value, by its simple name.
+fn class_of(json: &Value) -> &'static str {
+    match json {
+        Value::Null => "null",
+        Value::Bool(_) => "Boolean",
+        Value::Number(number) if number.is_f64() => "Double",
+        Value::Number(number) => match number.as_i64() {
+            Some(number) if i32::try_from(number).is_ok() => "Integer",
+            Some(_) => "Long",
+            None => "BigInteger",
+        },
+        Value::String(_) => "String",
+        Value::Array(_) => "ArrayList",
+        Value::Object(_) => "LinkedHashMap",
+    }
+}
+
+/// Java's `toString` of what Jackson made of a JSON value.
+fn java_text(json: &Value) -> String {
+    match json {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) if number.is_f64() => float_text::f64_text(number.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Array(elements) => {
+            let texts: Vec<String> = elements.iter().map(java_text).collect();
+            format!("[{}]", texts.join(", "))
+        }
+        Value::Object(entries) => {
+            let texts: Vec<String> = entries.iter().map(|(key, value)| format!("{key}={}", java_text(value))).collect();
+            format!("{{{}}}", texts.join(", "))
+        }
+    }
+}
+
+fn expected(what: &str, json: &Value) -> MarshalError {
+    MarshalError::new(format!("Expected {what}, but got a {}: {}", class_of(json), java_text(json)))
+}
+
+/// The string of a JSON string, or Cassandra's complaint.
+fn text_of<'j>(what: &str, json: &'j Value) -> Result<&'j str, MarshalError> {
+    json.as_str().ok_or_else(|| expected(what, json))
+}
+
+impl CqlType {
+    /// # Errors
+    /// Cassandra's texts. JSON `null` has no value: callers handle it before; here it is an unexpected class.
+    pub fn parse_json(&self, json: &Value) -> Result<Vec<u8>, MarshalError> {
+        match self {
+            Self::Ascii => self.parse_string(text_of("an ascii string", json)?),
+            Self::Text => Ok(text_of("a UTF-8 string", json)?.as_bytes().to_vec()),
+            Self::Blob | Self::Custom(_) => parse_blob(json),
+            Self::Boolean => match json {
+                Value::Bool(value) => Ok(value::encode_boolean(*value)),
+                Value::String(text) => self.parse_string(text),
+                other => Err(expected("a boolean value", other)),
+            },
+            Self::Tinyint => self.parse_json_integer(json, "a byte value", i64::from(i8::MIN)..=i64::from(i8::MAX)),
+            Self::Smallint => self.parse_json_integer(json, "a short value", i64::from(i16::MIN)..=i64::from(i16::MAX)),
+            Self::Int => self.parse_json_integer(json, "an int value", i64::from(i32::MIN)..=i64::from(i32::MAX)),
+            Self::Bigint => self.parse_json_integer(json, "a bigint value", i64::MIN..=i64::MAX),
+            Self::Counter => Err(MarshalError::new("Counters cannot be written as JSON")),
+            Self::Varint => self.parse_string(&java_text(json)).map_err(|_| not_valid(json, "varint")),
+            Self::Decimal => self.parse_string(&java_text(json)).map_err(|_| not_valid(json, "decimal")),
+            Self::Float => match json {
+                Value::String(text) => self.parse_string(text),
+                Value::Number(number) => {
+                    let parsed = float_text::parse_f32(&number.to_string());
+                    Ok(value::encode_float(parsed.unwrap_or(f32::NAN)))
+                }
+                other => Err(expected("a float value", other)),
+            },
+            Self::Double => match json {
+                Value::String(text) => self.parse_string(text),
+                Value::Number(number) => Ok(value::encode_double(number.as_f64().unwrap_or(f64::NAN))),
+                other => Err(expected("a double value", other)),
+            },
+            Self::Inet => self.parse_string(text_of("a string representation of an inet value", json)?),
+            Self::Uuid => self.parse_string(text_of("a string representation of a uuid", json)?),
+            Self::Timeuuid => self.parse_string(text_of("a string representation of a timeuuid", json)?),
+            Self::Date => self.parse_string(text_of("a string representation of a date value", json)?),
+            Self::Time => self.parse_string(text_of("a string representation of a time value", json)?),
+            Self::Duration => self.parse_string(text_of("a string representation of a duration", json)?),
+            Self::Timestamp => match json {
+                Value::String(text) => self.parse_string(text),
+                Value::Number(number) if number.as_i64().is_some() => {
+                    Ok(value::encode_bigint(number.as_i64().unwrap_or_default()))
+                }
+                other => Err(expected("a long or a datestring representation of a timestamp value", other)),
+            },
+            Self::Empty => match json {
+                Value::String(text) if text.is_empty() => Ok(Vec::new()),
+                other => Err(MarshalError::new(format!("Expected an empty string, but got: {}", java_text(other)))),
+            },
+            Self::List { element, .. } => {
+                let elements = parse_elements(json, element, "a list", "Invalid null element in list")?;
+                Ok(pack_owned(&elements))
+            }
+            Self::Set { element, .. } => {
+                let what = "a list (representing a set)";
+                let mut elements = parse_elements(json, element, what, "Invalid null element in set")?;
+                elements.sort_by(|a, b| element.compare(a, b));
+                elements.dedup_by(|a, b| element.compare(a, b).is_eq());
+                Ok(pack_owned(&elements))
+            }
+            Self::Map { key, value, .. } => parse_map(json, key, value),
+            Self::Tuple(components) => parse_tuple(json, components),
+            Self::Udt(udt, _) => parse_udt(json, udt),
+            Self::Vector { element, dimension } => parse_vector(json, element, *dimension),
+        }
+    }
+
+    fn parse_json_integer(
+        &self,
+        json: &Value,
+        what: &str,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Result<Vec<u8>, MarshalError> {
+        match json {
+            Value::String(text) => self.parse_string(text),
+            Value::Number(number) => match number.as_i64().filter(|number| range.contains(number)) {
+                Some(number) => self.parse_string(&number.to_string()),
+                None => Err(expected(what, json)),
+            },
+            other => Err(expected(what, other)),
+        }
+    }
+
+    /// `AbstractType.toJSONString`.
+    pub fn to_json(&self, bytes: &[u8]) -> String {
+        let mut out = String::new();
+        self.write_json(bytes, &mut out);
+        out
+    }
+
+    fn write_json(&self, bytes: &[u8], out: &mut String) {
+        match self {
+            Self::Ascii | Self::Text => {
+                out.push('"');
+                write_json_escaped(&String::from_utf8_lossy(bytes), out);
+                out.push('"');
+            }
+            Self::Blob | Self::Custom(_) => {
+                out.push_str("\"0x");
+                write_hex(bytes, out);
+                out.push('"');
+            }
+            Self::List { element, .. } | Self::Set { element, .. } => write_list(bytes, element, out),
+            Self::Map { key, value, .. } => write_map(bytes, key, value, out),
+            Self::Tuple(components) => write_tuple(bytes, components, out),
+            Self::Udt(udt, _) => write_udt(bytes, udt, out),
+            Self::Vector { element, dimension } => {
+                out.push('[');
+                for (i, value) in vector_elements(element, *dimension, bytes).enumerate() {
+                    out.push_str(if i == 0 { "" } else { ", " });
+                    element.write_json(value, out);
+                }
+                out.push(']');
+            }
+            _ if bytes.is_empty() => out.push_str("\"\""),
+            Self::Float | Self::Double => {
+                let number = match self {
+                    Self::Float => value::decode_float(bytes).map(|number| number.is_finite()),
+                    _ => value::decode_double(bytes).map(|number| number.is_finite()),
+                };
+                match (number, self.scalar_text(bytes)) {
+                    (Some(true), Some(text)) => out.push_str(&text),
+                    _ => out.push_str("null"), // JSON has no NaN and no infinities.
+                }
+            }
+            Self::Boolean
+            | Self::Tinyint
+            | Self::Smallint
+            | Self::Int
+            | Self::Bigint
+            | Self::Counter
+            | Self::Varint
+            | Self::Decimal => match self.scalar_text(bytes) {
+                Some(text) => out.push_str(&text),
+                None => write_hex_string(bytes, out),
+            },
+            Self::Timestamp => match value::decode_timestamp(bytes) {
+                Some(millis) => {
+                    out.push('"');
+                    out.push_str(&time::timestamp_json_text(millis));
+                    out.push('"');
+                }
+                None => write_hex_string(bytes, out),
+            },
+            Self::Inet | Self::Uuid | Self::Timeuuid | Self::Date | Self::Time | Self::Duration | Self::Empty => {
+                match self.scalar_text(bytes) {
+                    Some(text) => {
+                        out.push('"');
+                        out.push_str(&text);
+                        out.push('"');
+                    }
+                    None => write_hex_string(bytes, out),
+                }
+            }
+        }
+    }
+}
+
+fn not_valid(json: &Value, name: &str) -> MarshalError {
+    MarshalError::new(format!("Value '{}' is not a valid representation of a {name} value", java_text(json)))
+}
+
+fn parse_blob(json: &Value) -> Result<Vec<u8>, MarshalError> {
+    let text = java_text(json);
+    let bad =
+        |problem: String| MarshalError::new(format!("Value '{text}' is not a valid blob representation: {problem}"));
+    let Value::String(string) = json else {
+        return Err(bad(format!("String representation of blob is missing 0x prefix: {text}")));
+    };
+    let Some(digits) = string.strip_prefix("0x") else {
+        return Err(bad(format!("String representation of blob is missing 0x prefix: {text}")));
+    };
+    if digits.len() % 2 == 1 {
+        return Err(bad("An hex string representing bytes must have an even length".to_owned()));
+    }
+    crate::text::parse_hex(digits).ok_or_else(|| bad(format!("Non-hex characters in {digits}")))
+}
+
+/// A string holds JSON text again, as in the keys of maps: the decoded value, or `None` for other JSON.
+fn decoded(json: &Value) -> Result<Option<Value>, MarshalError> {
+    match json {
+        Value::String(text) => serde_json::from_str(text)
+            .map(Some)
+            .map_err(|error| MarshalError::new(format!("Error decoding JSON string: {error}"))),
+        _ => Ok(None),
+    }
+}
+
+fn parse_elements(json: &Value, element: &CqlType, what: &str, null_text: &str) -> Result<Vec<Vec<u8>>, MarshalError> {
+    let inner = decoded(json)?;
+    let json = inner.as_ref().unwrap_or(json);
+    let Value::Array(elements) = json else { return Err(expected(what, json)) };
+    let parse = |json: &Value| {
+        if json.is_null() { Err(MarshalError::new(null_text)) } else { element.parse_json(json) }
+    };
+    elements.iter().map(parse).collect()
+}
+
+fn parse_map(json: &Value, key: &CqlType, value: &CqlType) -> Result<Vec<u8>, MarshalError> {
+    let inner = decoded(json)?;
+    let json = inner.as_ref().unwrap_or(json);
+    let Value::Object(entries) = json else { return Err(expected("a map", json)) };
+    let mut parsed: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(entries.len());
+    for (name, json) in entries {
+        if json.is_null() {
+            return Err(MarshalError::new("Invalid null value in map"));
+        }
+        parsed.push((key.parse_json(&Value::String(name.clone()))?, value.parse_json(json)?));
+    }
+    parsed.sort_by(|(a, _), (b, _)| key.compare(a, b));
+    // Of equal keys the last one written wins, as in Java's map.
+    parsed.reverse();
+    parsed.dedup_by(|(a, _), (b, _)| key.compare(a, b).is_eq());
+    parsed.reverse();
+    let entries: Vec<(&[u8], &[u8])> = parsed.iter().map(|(k, v)| (&**k, &**v)).collect();
+    Ok(pack_map(&entries))
+}
+
+fn parse_tuple(json: &Value, components: &[CqlType]) -> Result<Vec<u8>, MarshalError> {
+    let inner = decoded(json)?;
+    let json = inner.as_ref().unwrap_or(json);
+    let Value::Array(elements) = json else { return Err(expected("a list representation of a tuple", json)) };
+    let count = components.len();
+    if count < elements.len() {
+        let text = java_text(json);
+        return Err(MarshalError::new(format!("Tuple contains extra items (expected {count}): {text}")));
+    }
+    if elements.len() < count {
+        return Err(MarshalError::new(format!("Tuple is missing items (expected {count}): {}", java_text(json))));
+    }
+    let mut parsed = Vec::with_capacity(count);
+    for (component, json) in components.iter().zip(elements) {
+        parsed.push(if json.is_null() { None } else { Some(component.parse_json(json)?) });
+    }
+    Ok(pack_tuple(&parsed.iter().map(Option::as_deref).collect::<Vec<_>>()))
+}
+
+/// A JSON name in quotes within the string is case-sensitive, others are lower case.
+fn field_name(json_name: &str) -> String {
+    match json_name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(quoted) => quoted.to_owned(),
+        None => json_name.to_lowercase(),
+    }
+}
+
+fn parse_udt(json: &Value, udt: &UserType) -> Result<Vec<u8>, MarshalError> {
+    let inner = decoded(json)?;
+    let json = inner.as_ref().unwrap_or(json);
+    let Value::Object(entries) = json else { return Err(expected("a map", json)) };
+    let mut parsed: Vec<Option<Vec<u8>>> = vec![None; udt.fields.len()];
+    let named: Vec<(String, &Value)> = entries.iter().map(|(name, json)| (field_name(name), json)).collect();
+    for (field, slot) in udt.fields.iter().zip(&mut parsed) {
+        let json = named.iter().rev().find(|(name, _)| **name == *field.name).map(|(_, json)| *json);
+        if let Some(json) = json.filter(|json| !json.is_null()) {
+            *slot = Some(field.ty.parse_json(json)?);
+        }
+    }
+    if let Some((unknown, _)) = named.iter().find(|(name, _)| udt.field_index(name).is_none()) {
+        return Err(MarshalError::new(format!("Unknown field '{unknown}' in value of user defined type {}", udt.name)));
+    }
+    Ok(pack_tuple(&parsed.iter().map(Option::as_deref).collect::<Vec<_>>()))
+}
+
+fn parse_vector(json: &Value, element: &CqlType, dimension: u32) -> Result<Vec<u8>, MarshalError> {
+    let inner = decoded(json)?;
+    let json = inner.as_ref().unwrap_or(json);
+    let Value::Array(elements) = json else { return Err(expected("a list", json)) };
+    if usize::try_from(dimension) != Ok(elements.len()) {
+        return Err(MarshalError::new(format!(
+            "List had incorrect size: expected {dimension} but given {}; {}",
+            elements.len(),
+            java_text(json)
+        )));
+    }
+    let parsed = parse_elements(json, element, "a list", "Invalid null element in list")?;
+    Ok(pack_vector(element, &parsed.iter().map(Vec::as_slice).collect::<Vec<_>>()))
+}
+
+fn write_hex_string(bytes: &[u8], out: &mut String) {
+    out.push_str("\"0x");
+    write_hex(bytes, out);
+    out.push('"');
+}
+
+/// Jackson's escapes within a JSON string.
+fn write_json_escaped(text: &str, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            control if control < ' ' => out.push_str(&format!("\\u{:04X}", u32::from(control))),
+            other => out.push(other),
+        }
+    }
+}
+
+fn write_list(bytes: &[u8], element: &CqlType, out: &mut String) {
+    let Ok(list) = ListRef::parse(bytes) else { return write_hex_string(bytes, out) };
+    out.push('[');
+    for (i, value) in list.iter().enumerate() {
+        out.push_str(if i == 0 { "" } else { ", " });
+        match value {
+            Some(value) => element.write_json(value, out),
+            None => out.push_str("null"),
+        }
+    }
+    out.push(']');
+}
+
+fn write_map(bytes: &[u8], key: &CqlType, value: &CqlType, out: &mut String) {
+    let Ok(map) = MapRef::parse(bytes) else { return write_hex_string(bytes, out) };
+    out.push('{');
+    for (i, (k, v)) in map.iter().enumerate() {
+        out.push_str(if i == 0 { "" } else { ", " });
+        let name = key.to_json(k);
+        if name.starts_with('"') {
+            out.push_str(&name);
+        } else {
+            out.push('"');
+            write_json_escaped(&name, out);
+            out.push('"');
+        }
+        out.push_str(": ");
+        value.write_json(v, out);
+    }
+    out.push('}');
+}
+
+fn write_tuple(bytes: &[u8], components: &[CqlType], out: &mut String) {
+    let mut walk = Walk::new(bytes);
+    out.push('[');
+    for (i, component) in components.iter().enumerate() {
+        out.push_str(if i == 0 { "" } else { ", " });
+        match walk.value().flatten() {
+            Some(value) => component.write_json(value, out),
+            None => out.push_str("null"),
+        }
+    }
+    out.push(']');
+}
+
+fn write_udt(bytes: &[u8], udt: &UserType, out: &mut String) {
+    out.push('{');
+    for (i, (field, value)) in udt.fields.iter().zip(unpack_tuple(bytes, udt.fields.len())).enumerate() {
+        out.push_str(if i == 0 { "\"" } else { ", \"" });
+        if field.name.to_lowercase() == *field.name {
+            write_json_escaped(&field.name, out);
+        } else {
+            write_json_escaped(&format!("\"{}\"", field.name), out);
+        }
+        out.push_str("\": ");
+        match value {
+            Some(value) => field.ty.write_json(value, out),
+            None => out.push_str("null"),
+        }
+    }
+    out.push('}');
+}
