@@ -54,9 +54,14 @@ def render(response, version, statement, known_columns=None):
     answer.lines += [f"warning {quote(text)}" for text in response.warnings]
     answer.lines += [f"payload {key} 0x{(raw or b'').hex()}" for key, raw in sorted(response.payload.items())]
     for mask in statement.masks:
-        answer.lines = [mask.sub("<*>", line) for line in answer.lines]
-        answer.rows = [mask.sub("<*>", line) for line in answer.rows]
+        answer.lines = [mask.sub(_masked, line) for line in answer.lines]
+        answer.rows = [mask.sub(_masked, line) for line in answer.rows]
     return answer
+
+
+def _masked(match):
+    """`<*>`, after the first group where the mask has one: `(could not read: ).*` keeps the words before the colon."""
+    return (match.group(1) if match.re.groups else "") + "<*>"
 
 
 def _error(reader):

@@ -101,6 +101,9 @@ def _masks():
         yield "`mask` does not hide what it matches"
     if _lines(_error_response(0x2200, "id 12 gone"), masked) == _lines(_error_response(0x2200, "id 12 here"), masked):
         yield "`mask` hides more than it matches"
+    prefixed = _statement(mask="(reason: ).*")
+    if _lines(_error_response(0x2200, "reason: a"), prefixed) != ["error 0x2200 'reason: <*>"]:
+        yield "`mask` does not keep its group"
 
 
 def _format():
