@@ -4,7 +4,8 @@
 usage: capture.py HOST [PORT] > cassandra-5.0.9.txt
 
 Each line is `<name> <version> <request|response|event> <hex of one envelope>`. Version 5 envelopes are recorded without
-their segments; the line kind `segment` keeps some segments whole. Needs nothing but Python's standard library.
+their segments; the line kind `segment` keeps some segments whole. The kinds `lz4` and `snappy` are answers on compressed
+connections as they stood on the wire: READY, then SUPPORTED. Needs nothing but Python's standard library.
 """
 import socket
 import struct
@@ -188,7 +189,30 @@ class Connection:
         return self.raw(name, "EXECUTE", body + params(self.version, **kw))
 
 
+def compressed(version, algorithm):
+    """Every request of these connections is sent uncompressed, which is allowed; only the answers are compressed."""
+    def receive(framed):
+        if not framed:
+            header = connection.recv(9, socket.MSG_WAITALL)
+            return header + connection.recv(struct.unpack(">I", header[5:])[0], socket.MSG_WAITALL)
+        header = connection.recv(8, socket.MSG_WAITALL)
+        return header + connection.recv((int.from_bytes(header[:5], "little") & 0x1FFFF) + 4, socket.MSG_WAITALL)
+
+    connection = socket.create_connection((HOST, PORT))
+    startup = string_map({"CQL_VERSION": "3.0.0", "COMPRESSION": algorithm})
+    connection.sendall(struct.pack(">BBhBI", version, 0, 1, OPCODES["STARTUP"], len(startup)) + startup)
+    print("ready", version, algorithm, receive(False).hex())
+    options = struct.pack(">BBhBI", version, 0, 2, OPCODES["OPTIONS"], 0)
+    if version >= 5:
+        fields = struct.pack("<Q", len(options) | 1 << 34)[:5]
+        options = fields + struct.pack("<I", crc24(fields))[:3] + options + struct.pack("<I", crc32(options))
+    connection.sendall(options)
+    print("supported", version, algorithm, receive(version >= 5).hex())
+
+
 def main():
+    for version, algorithm in ((3, "lz4"), (4, "lz4"), (4, "snappy"), (5, "lz4")):
+        compressed(version, algorithm)
     for version in (3, 4, 5):
         c = Connection(version)
         ks = f"golden{version}"

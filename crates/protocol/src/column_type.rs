@@ -3,7 +3,7 @@
 //! A type that the client's version has no id for travels as "custom" with the name of Cassandra's Java class, one level at
 //! a time: in version 4 a `list<duration>` is a list of custom `DurationType`. Frozen and not frozen look alike.
 //!
-//! Source: native_protocol_v5.spec section 4.2.5.2; Cassandra 5.0.9, `DataType`.
+//! Source: `native_protocol_v5.spec` section 4.2.5.2; Cassandra 5.0.9, `DataType`.
 
 use std::sync::Arc;
 

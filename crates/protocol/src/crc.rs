@@ -3,7 +3,7 @@
 //! The header's CRC-24 catches every error of up to 5 bits in 3 to 8 bytes, which is what a header has; the payload's
 //! CRC-32 is the usual one, started with four bytes so that a payload of zeros does not have a checksum of zero.
 //!
-//! Source: native_protocol_v5.spec section 2.2; P. Koopman's polynomial 0x1974F0B.
+//! Source: `native_protocol_v5.spec` section 2.2; P. Koopman's polynomial 0x1974F0B.
 
 const CRC24_INIT: u32 = 0x0087_5060;
 const CRC24_POLYNOMIAL: u32 = 0x0197_4F0B;

@@ -17,7 +17,7 @@
 //! - Nothing is allocated for a claimed length; a body over the limit is discarded as it arrives, then refused once.
 //! - After a refusal that is not fatal the broken envelope is gone from the input and the next one starts at its front.
 //!
-//! Source: native_protocol_v5.spec section 2, behaviour of Cassandra 5.0.9's `Envelope.Decoder`.
+//! Source: `native_protocol_v5.spec` section 2, behaviour of Cassandra 5.0.9's `Envelope.Decoder`.
 
 use std::ops::BitOr;
 

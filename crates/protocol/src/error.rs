@@ -3,7 +3,7 @@
 //! An older client does not know every code; [`ErrorMessage::encode`] then writes the nearest one that it knows, as
 //! Cassandra does (`ErrorMessage.getBackwardsCompatibleException`).
 //!
-//! Source: native_protocol_v5.spec section 9; Cassandra 5.0.9, `ErrorMessage.codec`, `ExceptionCode`, `WriteType`,
+//! Source: `native_protocol_v5.spec` section 9; Cassandra 5.0.9, `ErrorMessage.codec`, `ExceptionCode`, `WriteType`,
 //! `RequestFailureReason`.
 
 use std::net::IpAddr;

@@ -1,6 +1,6 @@
 //! Events: what a server tells clients that registered, unasked, on stream -1. Schema changes are answers to DDL too.
 //!
-//! Source: native_protocol_v5.spec sections 4.2.5.5 and 4.2.6; Cassandra 5.0.9, `Event`.
+//! Source: `native_protocol_v5.spec` sections 4.2.5.5 and 4.2.6; Cassandra 5.0.9, `Event`.
 
 use std::net::SocketAddr;
 

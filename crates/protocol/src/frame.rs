@@ -14,7 +14,7 @@
 //! All integers are little-endian. A self-contained frame holds whole envelopes, as many as fit; an envelope larger than a
 //! payload is cut over frames that are not self-contained and hold nothing else.
 //!
-//! Source: native_protocol_v5.spec section 2; behaviour of Cassandra 5.0.9's `FrameDecoder`.
+//! Source: `native_protocol_v5.spec` section 2; behaviour of Cassandra 5.0.9's `FrameDecoder`.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -60,9 +60,11 @@ impl FrameFormat {
 }
 
 /// A frame's payload, checked and decompressed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// The payload is cut off the input, not copied; as a `BytesMut`, so that envelopes can be cut off it in turn.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Frame {
-    pub payload: Bytes,
+    pub payload: BytesMut,
     pub is_self_contained: bool,
 }
 
@@ -102,7 +104,7 @@ impl FrameDecoder {
         if input.len() < frame_bytes {
             return Ok(None);
         }
-        let mut frame = input.split_to(frame_bytes).freeze();
+        let mut frame = input.split_to(frame_bytes);
         let trailer = frame.split_off(header_bytes + header.wire_bytes);
         let payload = frame.split_off(header_bytes);
         self.check_payload(&payload, &trailer)?;
@@ -140,12 +142,12 @@ impl FrameDecoder {
     }
 }
 
-fn decompress_payload(payload: Bytes, uncompressed_bytes: u32) -> Result<Bytes, ProtocolError> {
+fn decompress_payload(payload: BytesMut, uncompressed_bytes: u32) -> Result<BytesMut, ProtocolError> {
     if uncompressed_bytes == 0 {
         return Ok(payload);
     }
     let decompressed = decompress_block(&payload, uncompressed_bytes, PAYLOAD_BYTES_MAX);
-    decompressed.map(Bytes::from).map_err(ProtocolError::FrameCompression)
+    decompressed.map(|bytes| Bytes::from(bytes).into()).map_err(ProtocolError::FrameCompression)
 }
 
 /// At most eight bytes.

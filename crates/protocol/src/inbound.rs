@@ -68,7 +68,8 @@ impl Inbound {
         self.envelopes.version()
     }
 
-    /// What STARTUP agreed on. Bytes that come after it are read accordingly.
+    /// What STARTUP agreed on; bytes that come after it are read accordingly. A server calls it when it answers STARTUP. A
+    /// client calls it behind the answer in version 5 and before it in version 3 and 4, where the answer is compressed.
     pub fn start(&mut self, version: ProtocolVersion, compression: Option<Compression>) {
         self.envelopes.pin_version(version);
         if version.has_frames() {
@@ -135,7 +136,7 @@ impl Framing {
         if self.large.is_incomplete() {
             return Err(fatal_rejection(envelopes, ProtocolError::LargeMessageInterrupted));
         }
-        self.contained = BytesMut::from(frame.payload); // No copy: the frame was cut off the input and is ours alone.
+        self.contained = frame.payload;
         Ok(None)
     }
 }

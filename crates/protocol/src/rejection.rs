@@ -84,8 +84,10 @@ pub enum ProtocolError {
     // Requests.
     #[error("Unsupported message")]
     UnsupportedMessage,
-    #[error("Unexpected message {found}, expecting {expected}")]
-    UnexpectedMessage { found: Opcode, expected: &'static str },
+    #[error("Unexpected message {found}, expecting STARTUP or OPTIONS")]
+    BeforeStartup { found: Opcode },
+    #[error("Unexpected message {found}, expecting SASL_RESPONSE")]
+    BeforeAuthentication { found: Opcode },
     #[error("Unexpected message STARTUP, the connection is already initialized")]
     AlreadyInitialized,
     #[error("Out of bound timestamp, must be in [{}, {}] (got {micros})", i64::MIN + 1, i64::MAX)]
@@ -151,8 +153,8 @@ impl ProtocolError {
         }
     }
 
-    /// Whether the connection must be closed after the answer, because it is no longer known where the next message
-    /// starts. After any other error the broken message has been skipped and the next one can be read.
+    /// Whether the connection must be closed after the answer, mostly because it is no longer known where the next
+    /// message starts. After any other error the broken message has been skipped and the next one can be read.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         match self {
@@ -160,7 +162,8 @@ impl ProtocolError {
             | Self::FrameCompression(_)
             | Self::NegativeBodyLength { .. }
             | Self::EnvelopeCutOff { .. }
-            | Self::LargeMessageInterrupted => true,
+            | Self::LargeMessageInterrupted
+            | Self::BeforeStartup { .. } => true,
             Self::UnsupportedVersion { number } => *number < ProtocolVersion::V3.number(),
             _ => false,
         }

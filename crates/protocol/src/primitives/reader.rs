@@ -14,6 +14,9 @@ use crate::consistency::Consistency;
 use crate::rejection::ProtocolError;
 
 /// A cursor over one body. Slices handed out share the body's memory.
+///
+/// # Errors
+/// Every `read_` method fails with the [`ProtocolError`] that names what it could not read; the cursor is then of no use.
 #[derive(Debug)]
 pub struct Reader {
     body: Bytes,

@@ -13,7 +13,7 @@
 //! 0x100 now in seconds      [int]
 //! ```
 //!
-//! What a flag announces stands in the order of this table. Source: native_protocol_v5.spec section 4.1.4; Cassandra
+//! What a flag announces stands in the order of this table. Source: `native_protocol_v5.spec` section 4.1.4; Cassandra
 //! 5.0.9, `QueryOptions.Codec`.
 
 use bytes::{BufMut, Bytes, BytesMut};

@@ -9,7 +9,7 @@
 //! columns         (keyspace, table without 0x01), name, type; none with 0x04
 //! ```
 //!
-//! Source: native_protocol_v5.spec section 4.2.5.2; Cassandra 5.0.9, `ResultSet.ResultMetadata.Codec`.
+//! Source: `native_protocol_v5.spec` section 4.2.5.2; Cassandra 5.0.9, `ResultSet.ResultMetadata.Codec`.
 
 use std::sync::Arc;
 

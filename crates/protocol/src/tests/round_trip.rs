@@ -74,6 +74,9 @@ proptest! {
         let wire = outbound.take().freeze();
         prop_assert_eq!(outbound.waiting_bytes(), 0);
 
+        if !has_frames {
+            inbound.start(version, compression);
+        }
         let mut received = Vec::new();
         let mut input = BytesMut::new();
         for part in wire.chunks(cut) {
@@ -82,11 +85,6 @@ proptest! {
                 received.push(ResponseMessage::decode(&envelope).unwrap());
                 if inbound.version().is_none() {
                     inbound.start(version, compression);
-                    // The answer to STARTUP was compressed already in version 4.
-                    if version == ProtocolVersion::V4 && compression.is_some() {
-                        received.pop();
-                        received.push(ready.clone());
-                    }
                 }
             }
         }
