@@ -74,6 +74,14 @@ impl<'a> ListRef<'a> {
         Self::parse_as(bytes, "set")
     }
 
+    /// As [`ListRef::parse`], but a negative count, which validation lets pass, is an empty list.
+    pub(crate) fn parse_lenient(bytes: &'a [u8]) -> Result<Self, MarshalError> {
+        if bytes.first().is_some_and(|byte| 0x80 <= *byte) {
+            return Ok(Self { count: 0, body: &[] });
+        }
+        Self::parse(bytes)
+    }
+
     fn parse_as(bytes: &'a [u8], kind: &'static str) -> Result<Self, MarshalError> {
         let mut walk = Walk::new(bytes);
         let count = walk.i32().ok_or_else(|| not_enough(kind))?;
@@ -109,6 +117,14 @@ pub struct MapRef<'a> {
 }
 
 impl<'a> MapRef<'a> {
+    /// As [`MapRef::parse`], but a negative count, which validation lets pass, is an empty map.
+    pub(crate) fn parse_lenient(bytes: &'a [u8]) -> Result<Self, MarshalError> {
+        if bytes.first().is_some_and(|byte| 0x80 <= *byte) {
+            return Ok(Self { count: 0, body: &[] });
+        }
+        Self::parse(bytes)
+    }
+
     /// # Errors
     /// As [`ListRef::parse`]; null keys and values are refused.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, MarshalError> {

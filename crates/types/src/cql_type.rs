@@ -258,7 +258,7 @@ impl CqlType {
     /// Whether a value of zero bytes is valid, which is not null. Source: Cassandra 5.0, `AbstractType.allowsEmpty`.
     pub fn is_empty_allowed(&self) -> bool {
         match self {
-            Self::Date | Self::Duration | Self::Smallint | Self::Time | Self::Tinyint => false,
+            Self::Date | Self::Duration | Self::Empty | Self::Smallint | Self::Time | Self::Tinyint => false,
             Self::List { .. } | Self::Set { .. } | Self::Map { .. } | Self::Vector { .. } => false,
             Self::Tuple(_) | Self::Udt(..) => true,
             _ => true,
@@ -281,10 +281,6 @@ impl CqlType {
                 | Self::Timeuuid
                 | Self::Uuid
                 | Self::Varint
-                | Self::Date
-                | Self::Time
-                | Self::Smallint
-                | Self::Tinyint
         )
     }
 
@@ -293,7 +289,7 @@ impl CqlType {
     pub fn is_value_compatible_with(&self, previous: &CqlType) -> bool {
         match (self, previous) {
             _ if self == previous => true,
-            (Self::Blob, other) => !other.is_counter() && !other.is_multi_cell(),
+            (Self::Blob, _) => true,
             (Self::Text, Self::Ascii)
             | (Self::Varint, Self::Int | Self::Bigint | Self::Timestamp)
             | (Self::Bigint, Self::Timestamp)

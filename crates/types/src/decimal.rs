@@ -236,7 +236,8 @@ fn parse_exponent(text: &str) -> Option<i64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let valid = !unsigned.is_empty() && unsigned.len() <= 10 && unsigned.bytes().all(|c| c.is_ascii_digit());
     let exponent: i64 = if valid { unsigned.parse().ok()? } else { return None };
-    Some(if text.starts_with('-') { -exponent } else { exponent })
+    let signed = if text.starts_with('-') { -exponent } else { exponent };
+    i32::try_from(signed).ok().map(i64::from) // Java reads it as an int.
 }
 
 /// Digits with a point `scale` places from the right.

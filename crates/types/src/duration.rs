@@ -76,9 +76,8 @@ impl Duration {
         self.nanos == 0
     }
 
-    /// As Cassandra decides it: by six trailing zero bits of the nanoseconds, which 1 ms (and 64 ns) has.
     pub fn has_millisecond_precision(&self) -> bool {
-        6 <= self.nanos.trailing_zeros()
+        self.nanos % NANOS_PER_MILLI == 0
     }
 
     pub fn negate(&self) -> Self {
@@ -242,7 +241,7 @@ impl Builder {
         if (limit - *total) / size < amount {
             return Err(MarshalError::new(format!(
                 "Invalid duration. The total number of {name} must be less or equal to {}",
-                if name == "nanoseconds" { i64::MAX } else { i64::from(i32::MAX) }
+                i32::MAX // Cassandra names this limit for nanoseconds too.
             )));
         }
         *total += amount * size;
@@ -259,7 +258,9 @@ impl Builder {
             let (digits, after) = rest.split_at(digit_count);
             let symbol_len = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
             let (symbol, after) = after.split_at(symbol_len);
-            let (Ok(amount), Some(unit)) = (digits.parse(), Unit::of_symbol(symbol)) else { return Ok(None) };
+            let Some(unit) = Unit::of_symbol(symbol).filter(|_| !digits.is_empty()) else { return Ok(None) };
+            let too_large = |_| MarshalError::new(format!("For input string: \"{digits}\""));
+            let amount = digits.parse().map_err(too_large)?;
             self.add(amount, unit)?;
             rest = after;
         }

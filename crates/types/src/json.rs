@@ -11,21 +11,45 @@ use crate::error::MarshalError;
 use crate::text::{pack_owned, write_hex};
 use crate::{float_text, time, value};
 
-/// The class that Jackson makes of a JSON value, by its simple name.
+/// What Jackson makes of a JSON number: an integer of the smallest fitting class, or a double.
+enum JavaNumber {
+    Integer(i32),
+    Long(i64),
+    BigInteger,
+    Double(f64),
+}
+
+fn java_number(number: &serde_json::Number) -> JavaNumber {
+    let text = number.to_string();
+    if text.contains(['.', 'e', 'E']) {
+        return JavaNumber::Double(text.parse().unwrap_or(f64::NAN));
+    }
+    match text.parse::<i64>() {
+        Ok(number) => i32::try_from(number).map_or(JavaNumber::Long(number), JavaNumber::Integer),
+        Err(_) => JavaNumber::BigInteger,
+    }
+}
+
+/// The class that Jackson makes of a JSON value, with its package.
 fn class_of(json: &Value) -> &'static str {
     match json {
         Value::Null => "null",
-        Value::Bool(_) => "Boolean",
-        Value::Number(number) if number.is_f64() => "Double",
-        Value::Number(number) => match number.as_i64() {
-            Some(number) if i32::try_from(number).is_ok() => "Integer",
-            Some(_) => "Long",
-            None => "BigInteger",
+        Value::Bool(_) => "java.lang.Boolean",
+        Value::Number(number) => match java_number(number) {
+            JavaNumber::Integer(_) => "java.lang.Integer",
+            JavaNumber::Long(_) => "java.lang.Long",
+            JavaNumber::BigInteger => "java.math.BigInteger",
+            JavaNumber::Double(_) => "java.lang.Double",
         },
-        Value::String(_) => "String",
-        Value::Array(_) => "ArrayList",
-        Value::Object(_) => "LinkedHashMap",
+        Value::String(_) => "java.lang.String",
+        Value::Array(_) => "java.util.ArrayList",
+        Value::Object(_) => "java.util.LinkedHashMap",
     }
+}
+
+fn simple_class_of(json: &Value) -> &'static str {
+    let class = class_of(json);
+    class.rsplit('.').next().unwrap_or(class)
 }
 
 /// Java's `toString` of what Jackson made of a JSON value.
@@ -33,8 +57,12 @@ fn java_text(json: &Value) -> String {
     match json {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
-        Value::Number(number) if number.is_f64() => float_text::f64_text(number.as_f64().unwrap_or(f64::NAN)),
-        Value::Number(number) => number.to_string(),
+        Value::Number(number) => match java_number(number) {
+            JavaNumber::Double(number) => float_text::f64_text(number),
+            JavaNumber::Integer(number) => number.to_string(),
+            JavaNumber::Long(number) => number.to_string(),
+            JavaNumber::BigInteger => number.to_string(),
+        },
         Value::String(text) => text.clone(),
         Value::Array(elements) => {
             let texts: Vec<String> = elements.iter().map(java_text).collect();
@@ -48,7 +76,7 @@ fn java_text(json: &Value) -> String {
 }
 
 fn expected(what: &str, json: &Value) -> MarshalError {
-    MarshalError::new(format!("Expected {what}, but got a {}: {}", class_of(json), java_text(json)))
+    MarshalError::new(format!("Expected {what}, but got a {}: {}", simple_class_of(json), java_text(json)))
 }
 
 /// The string of a JSON string, or Cassandra's complaint.
@@ -69,24 +97,38 @@ impl CqlType {
                 Value::String(text) => self.parse_string(text),
                 other => Err(expected("a boolean value", other)),
             },
-            Self::Tinyint => self.parse_json_integer(json, "a byte value", i64::from(i8::MIN)..=i64::from(i8::MAX)),
-            Self::Smallint => self.parse_json_integer(json, "a short value", i64::from(i16::MIN)..=i64::from(i16::MAX)),
-            Self::Int => self.parse_json_integer(json, "an int value", i64::from(i32::MIN)..=i64::from(i32::MAX)),
-            Self::Bigint => self.parse_json_integer(json, "a bigint value", i64::MIN..=i64::MAX),
+            Self::Tinyint | Self::Smallint => match json {
+                Value::String(_) | Value::Number(_) => self.parse_string(&java_text(json)),
+                other => Err(expected(if *self == Self::Tinyint { "a byte value" } else { "a short value" }, other)),
+            },
+            Self::Int => match json {
+                Value::String(text) => self.parse_string(text),
+                Value::Number(number) => match java_number(number) {
+                    JavaNumber::Integer(number) => Ok(value::encode_int(number)),
+                    _ => Err(expected("an int value", json)),
+                },
+                other => Err(expected("an int value", other)),
+            },
+            Self::Bigint => match json {
+                Value::String(text) => self.parse_string(text),
+                Value::Number(number) => match java_number(number) {
+                    JavaNumber::Integer(number) => Ok(value::encode_bigint(number.into())),
+                    JavaNumber::Long(number) => Ok(value::encode_bigint(number)),
+                    _ => Err(expected("a bigint value", json)),
+                },
+                other => Err(expected("a bigint value", other)),
+            },
             Self::Counter => Err(MarshalError::new("Counters cannot be written as JSON")),
-            Self::Varint => self.parse_string(&java_text(json)).map_err(|_| not_valid(json, "varint")),
+            Self::Varint => self.parse_json_text(json).ok_or_else(|| not_valid(json, "varint")),
             Self::Decimal => self.parse_string(&java_text(json)).map_err(|_| not_valid(json, "decimal")),
             Self::Float => match json {
                 Value::String(text) => self.parse_string(text),
-                Value::Number(number) => {
-                    let parsed = float_text::parse_f32(&number.to_string());
-                    Ok(value::encode_float(parsed.unwrap_or(f32::NAN)))
-                }
+                Value::Number(number) => Ok(value::encode_float(double_of(number) as f32)),
                 other => Err(expected("a float value", other)),
             },
             Self::Double => match json {
                 Value::String(text) => self.parse_string(text),
-                Value::Number(number) => Ok(value::encode_double(number.as_f64().unwrap_or(f64::NAN))),
+                Value::Number(number) => Ok(value::encode_double(double_of(number))),
                 other => Err(expected("a double value", other)),
             },
             Self::Inet => self.parse_string(text_of("a string representation of an inet value", json)?),
@@ -97,13 +139,15 @@ impl CqlType {
             Self::Duration => self.parse_string(text_of("a string representation of a duration", json)?),
             Self::Timestamp => match json {
                 Value::String(text) => self.parse_string(text),
-                Value::Number(number) if number.as_i64().is_some() => {
-                    Ok(value::encode_bigint(number.as_i64().unwrap_or_default()))
-                }
+                // A number that fits an int is none to Cassandra here, since Jackson makes an Integer of it.
+                Value::Number(number) => match java_number(number) {
+                    JavaNumber::Long(millis) => Ok(value::encode_bigint(millis)),
+                    _ => Err(expected("a long or a datestring representation of a timestamp value", json)),
+                },
                 other => Err(expected("a long or a datestring representation of a timestamp value", other)),
             },
             Self::Empty => match json {
-                Value::String(text) if text.is_empty() => Ok(Vec::new()),
+                Value::String(text) => self.parse_string(text),
                 other => Err(MarshalError::new(format!("Expected an empty string, but got: {}", java_text(other)))),
             },
             Self::List { element, .. } => {
@@ -124,20 +168,10 @@ impl CqlType {
         }
     }
 
-    fn parse_json_integer(
-        &self,
-        json: &Value,
-        what: &str,
-        range: std::ops::RangeInclusive<i64>,
-    ) -> Result<Vec<u8>, MarshalError> {
-        match json {
-            Value::String(text) => self.parse_string(text),
-            Value::Number(number) => match number.as_i64().filter(|number| range.contains(number)) {
-                Some(number) => self.parse_string(&number.to_string()),
-                None => Err(expected(what, json)),
-            },
-            other => Err(expected(what, other)),
-        }
+    /// Java's text of the JSON value as a value of this type; the empty text is none.
+    fn parse_json_text(&self, json: &Value) -> Option<Vec<u8>> {
+        let text = java_text(json);
+        if text.is_empty() { None } else { self.parse_string(&text).ok() }
     }
 
     /// `AbstractType.toJSONString`.
@@ -224,15 +258,20 @@ fn parse_blob(json: &Value) -> Result<Vec<u8>, MarshalError> {
     let bad =
         |problem: String| MarshalError::new(format!("Value '{text}' is not a valid blob representation: {problem}"));
     let Value::String(string) = json else {
-        return Err(bad(format!("String representation of blob is missing 0x prefix: {text}")));
+        let class = class_of(json);
+        return Err(bad(format!(
+            "class {class} cannot be cast to class java.lang.String \
+             ({class} and java.lang.String are in module java.base of loader 'bootstrap')"
+        )));
     };
     let Some(digits) = string.strip_prefix("0x") else {
         return Err(bad(format!("String representation of blob is missing 0x prefix: {text}")));
     };
-    if digits.len() % 2 == 1 {
-        return Err(bad("An hex string representing bytes must have an even length".to_owned()));
-    }
-    crate::text::parse_hex(digits).ok_or_else(|| bad(format!("Non-hex characters in {digits}")))
+    crate::text::parse_hex(digits).ok_or_else(|| bad(format!("cannot parse '{digits}' as hex bytes")))
+}
+
+fn double_of(number: &serde_json::Number) -> f64 {
+    number.to_string().parse().unwrap_or(f64::NAN)
 }
 
 /// A string holds JSON text again, as in the keys of maps: the decoded value, or `None` for other JSON.
@@ -332,6 +371,11 @@ fn parse_vector(json: &Value, element: &CqlType, dimension: u32) -> Result<Vec<u
         )));
     }
     let parsed = parse_elements(json, element, "a list", "Invalid null element in list")?;
+    let meaningless =
+        |bytes: &Vec<u8>| bytes.is_empty() && !matches!(element, CqlType::Ascii | CqlType::Text | CqlType::Blob);
+    if parsed.iter().any(meaningless) {
+        return Err(MarshalError::new("null is not supported inside vectors"));
+    }
     Ok(pack_vector(element, &parsed.iter().map(Vec::as_slice).collect::<Vec<_>>()))
 }
 
@@ -359,7 +403,7 @@ fn write_json_escaped(text: &str, out: &mut String) {
 }
 
 fn write_list(bytes: &[u8], element: &CqlType, out: &mut String) {
-    let Ok(list) = ListRef::parse(bytes) else { return write_hex_string(bytes, out) };
+    let Ok(list) = ListRef::parse_lenient(bytes) else { return write_hex_string(bytes, out) };
     out.push('[');
     for (i, value) in list.iter().enumerate() {
         out.push_str(if i == 0 { "" } else { ", " });
@@ -372,7 +416,7 @@ fn write_list(bytes: &[u8], element: &CqlType, out: &mut String) {
 }
 
 fn write_map(bytes: &[u8], key: &CqlType, value: &CqlType, out: &mut String) {
-    let Ok(map) = MapRef::parse(bytes) else { return write_hex_string(bytes, out) };
+    let Ok(map) = MapRef::parse_lenient(bytes) else { return write_hex_string(bytes, out) };
     out.push('{');
     for (i, (k, v)) in map.iter().enumerate() {
         out.push_str(if i == 0 { "" } else { ", " });

@@ -29,8 +29,13 @@ mod json;
 pub mod text;
 mod validate;
 
+pub mod arithmetic;
+pub mod cast;
 pub mod comparable;
 pub mod token;
 
 pub use cql_type::{CqlType, MAX_NESTING, UserType, UserTypeField};
 pub use error::{MarshalError, TypeError};
+
+#[cfg(test)]
+mod golden_tests;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::collection::{ListRef, MapRef, pack_tuple, push_value, unpack_tuple, vector_elements};
+use crate::collection::{ListRef, MapRef, Walk, pack_tuple, push_value, vector_elements};
 use crate::cql_type::{CqlType, UserType};
 use crate::decimal::Decimal;
 use crate::duration::Duration;
@@ -56,12 +56,21 @@ impl CqlType {
         }
         match self {
             Self::Ascii if text.is_ascii() => Ok(text.as_bytes().to_vec()),
-            Self::Ascii => Err(MarshalError::new(format!("Invalid ASCII character in string literal: {text}"))),
-            Self::Text => Ok(text.as_bytes().to_vec()),
-            Self::Blob | Self::Custom(_) | Self::List { .. } | Self::Set { .. } | Self::Map { .. } => {
-                parse_hex(text).ok_or_else(|| MarshalError::new(format!("cannot parse '{text}' as hex bytes")))
+            Self::Ascii => {
+                let beyond_16_bits = text.chars().find(|c| !c.is_ascii()).is_some_and(|c| 0xFFFF < u32::from(c));
+                let units = if beyond_16_bits { 2 } else { 1 };
+                Err(MarshalError::new(format!(
+                    "Invalid ASCII character in string literal: \
+                     java.nio.charset.UnmappableCharacterException: Input length = {units}"
+                )))
             }
-            Self::Vector { .. } => {
+            Self::Text => Ok(text.as_bytes().to_vec()),
+            Self::Blob
+            | Self::Custom(_)
+            | Self::List { .. }
+            | Self::Set { .. }
+            | Self::Map { .. }
+            | Self::Vector { .. } => {
                 parse_hex(text).ok_or_else(|| MarshalError::new(format!("cannot parse '{text}' as hex bytes")))
             }
             Self::Boolean => match text.to_ascii_lowercase().as_str() {
@@ -72,7 +81,14 @@ impl CqlType {
             Self::Tinyint => text.parse().map(value::encode_tinyint).map_err(|_| unable("byte")),
             Self::Smallint => text.parse().map(value::encode_smallint).map_err(|_| unable("short")),
             Self::Int => text.parse().map(value::encode_int).map_err(|_| unable("int")),
-            Self::Bigint | Self::Counter => text.parse().map(value::encode_bigint).map_err(|_| unable("long")),
+            Self::Bigint => text.parse().map(value::encode_bigint).map_err(|_| unable("long")),
+            Self::Counter => parse_hex(text).ok_or_else(|| {
+                MarshalError::new(if text.len() % 2 == 1 {
+                    "An hex string representing bytes must have an even length".to_owned()
+                } else {
+                    format!("Non-hex characters in {text}")
+                })
+            }),
             Self::Varint => match text.parse() {
                 Ok(number) if !text.contains('_') => Ok(value::encode_varint(&number)),
                 _ => Err(MarshalError::new(format!("unable to make int from '{text}'"))),
@@ -83,10 +99,7 @@ impl CqlType {
             },
             Self::Float => float_text::parse_f32(text).map(value::encode_float).ok_or_else(|| unable("float")),
             Self::Double => float_text::parse_f64(text).map(value::encode_double).ok_or_else(|| unable("double")),
-            Self::Inet => match text.parse() {
-                Ok(address) => Ok(value::encode_inet(address)),
-                Err(_) => Err(unable("inet address")),
-            },
+            Self::Inet => parse_inet(text).map(value::encode_inet).ok_or_else(|| unable("inet address")),
             Self::Uuid => parse_uuid(text).map(Vec::from).ok_or_else(|| unable("UUID")),
             Self::Timeuuid => match parse_uuid(text) {
                 None => Err(MarshalError::new(format!("Unknown timeuuid representation: {text}"))),
@@ -129,7 +142,7 @@ impl CqlType {
     /// `AbstractType.getString`, as `sstabledump` and warnings print values.
     pub fn to_string_form(&self, bytes: &[u8]) -> String {
         match self {
-            Self::Blob | Self::Custom(_) | Self::Vector { .. } => hex(bytes),
+            Self::Blob | Self::Counter | Self::Custom(_) | Self::Vector { .. } => hex(bytes),
             Self::List { .. } | Self::Set { .. } | Self::Map { .. } => hex(bytes),
             Self::Tuple(components) => tuple_string(bytes, components.iter()),
             Self::Udt(udt, _) => tuple_string(bytes, udt.fields.iter().map(|field| &field.ty)),
@@ -219,7 +232,7 @@ fn write_quoted(text: &str, out: &mut String) {
 
 fn write_list_literal(bytes: &[u8], element: &CqlType, brackets: [char; 2], out: &mut String) {
     let [open, close] = brackets;
-    let Ok(list) = ListRef::parse(bytes) else { return write_blob_or_null(bytes, out) };
+    let Ok(list) = ListRef::parse_lenient(bytes) else { return write_blob_or_null(bytes, out) };
     out.push(open);
     for (i, value) in list.iter().enumerate() {
         out.push_str(if i == 0 { "" } else { ", " });
@@ -232,7 +245,7 @@ fn write_list_literal(bytes: &[u8], element: &CqlType, brackets: [char; 2], out:
 }
 
 fn write_map_literal(bytes: &[u8], key: &CqlType, value: &CqlType, out: &mut String) {
-    let Ok(map) = MapRef::parse(bytes) else { return write_blob_or_null(bytes, out) };
+    let Ok(map) = MapRef::parse_lenient(bytes) else { return write_blob_or_null(bytes, out) };
     out.push('{');
     for (i, (k, v)) in map.iter().enumerate() {
         out.push_str(if i == 0 { "" } else { ", " });
@@ -245,7 +258,9 @@ fn write_map_literal(bytes: &[u8], key: &CqlType, value: &CqlType, out: &mut Str
 
 fn write_tuple_literal(bytes: &[u8], components: &[CqlType], out: &mut String) {
     out.push('(');
-    for (i, (component, value)) in components.iter().zip(unpack_tuple(bytes, components.len())).enumerate() {
+    let mut walk = Walk::new(bytes);
+    for (i, component) in components.iter().enumerate() {
+        let Some(value) = walk.value() else { break };
         out.push_str(if i == 0 { "" } else { ", " });
         match value {
             Some(value) => component.write_cql_literal(value, out),
@@ -257,7 +272,9 @@ fn write_tuple_literal(bytes: &[u8], components: &[CqlType], out: &mut String) {
 
 fn write_udt_literal(bytes: &[u8], udt: &UserType, out: &mut String) {
     out.push('{');
-    for (i, (field, value)) in udt.fields.iter().zip(unpack_tuple(bytes, udt.fields.len())).enumerate() {
+    let mut walk = Walk::new(bytes);
+    for (i, field) in udt.fields.iter().enumerate() {
+        let Some(value) = walk.value() else { break };
         let _ = write!(out, "{}{}: ", if i == 0 { "" } else { ", " }, crate::cql_type::MaybeQuoted(&field.name));
         match value {
             Some(value) => field.ty.write_cql_literal(value, out),
@@ -272,7 +289,7 @@ fn write_blob_or_null(bytes: &[u8], out: &mut String) {
 }
 
 fn tuple_string<'t>(bytes: &[u8], components: impl Iterator<Item = &'t CqlType>) -> String {
-    let mut walk = crate::collection::Walk::new(bytes);
+    let mut walk = Walk::new(bytes);
     let mut out = String::new();
     for (i, component) in components.enumerate() {
         let Some(value) = walk.value() else { break };
@@ -315,6 +332,31 @@ pub(crate) fn inet_text(address: std::net::IpAddr) -> String {
             groups.join(":")
         }
     }
+}
+
+/// An address as `InetAddress.getByName` reads it without asking a name server: IPv6 also in brackets, IPv4 also with
+/// fewer parts, the last of which then fills the bytes that are left.
+pub(crate) fn parse_inet(text: &str) -> Option<std::net::IpAddr> {
+    if let Some(inner) = text.strip_prefix('[') {
+        return inner.strip_suffix(']')?.parse::<std::net::Ipv6Addr>().ok().map(std::net::IpAddr::V6);
+    }
+    if text.contains(':') {
+        return text.parse().ok();
+    }
+    let parts: Vec<&str> = text.split('.').collect();
+    let (last, leading) = parts.split_last()?;
+    if 3 < leading.len() {
+        return None;
+    }
+    let number = |text: &str| text.bytes().all(|c| c.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
+    let mut address = 0u64;
+    for part in leading {
+        address = address << 8 | number(part).filter(|part| *part <= 0xFF)?;
+    }
+    let last_bits = 8 * (4 - leading.len());
+    let last = number(last).filter(|last| *last < 1 << last_bits)?;
+    let address = u32::try_from(address << last_bits | last).ok()?;
+    Some(std::net::IpAddr::V4(address.into()))
 }
 
 /// The 36 characters of a hyphenated UUID only.

@@ -134,9 +134,17 @@ pub fn date_text(date: u32) -> String {
 
 /// A `time`'s text: `08:12:54.123456789`.
 pub fn time_text(nanos: i64) -> String {
-    let (secs, nanos_of_sec) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    let (hour, minute, second) = (secs / 3_600, secs / 60 % 60, secs % 60);
-    format!("{hour:02}:{minute:02}:{second:02}.{nanos_of_sec:09}")
+    let (secs, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let (hour, minute, second) = (secs / 3_600 % 24, secs / 60 % 60, secs % 60);
+    let (milli, micro, nano) = (fraction / 1_000_000, fraction / 1_000 % 1_000, fraction % 1_000);
+    // Zeros go before a sign: values outside the day are printed as Java's padding makes them.
+    format!("{}:{}:{}.{}{}{}", pad(hour, 2), pad(minute, 2), pad(second, 2), pad(milli, 3), pad(micro, 3), pad(nano, 3))
+}
+
+/// Zeros before a number below 10 and, for three places, below 100; negative ones are below both.
+fn pad(number: i64, width: usize) -> String {
+    let zeros = if number < 10 { width - 1 } else { usize::from(number < 100 && width == 3) };
+    format!("{}{number}", "0".repeat(zeros))
 }
 
 /// The text of a number of optional `-` and digits.
@@ -166,6 +174,7 @@ pub fn parse_timestamp(text: &str) -> Result<i64, MarshalError> {
 }
 
 fn parse_date_time(text: &str) -> Option<i64> {
+    let scan_start = text;
     let mut scan = Scan { rest: text };
     let year_digits = scan.rest.trim_start_matches(['+', '-']).bytes().take_while(u8::is_ascii_digit).count();
     let signed = scan.rest.starts_with(['+', '-']);
@@ -176,7 +185,8 @@ fn parse_date_time(text: &str) -> Option<i64> {
     let (day, day_digits) = scan.number()?;
     let with_time = scan.literal('T').is_some() || (scan.rest.starts_with(' ') && scan.time_follows());
     let year_fits = if with_time { 0 < year } else { 4 <= year_digits && month_digits == 2 && day_digits == 2 };
-    let plus_fits = with_time || !signed || year < 0 || 4 < year_digits;
+    let plus = scan_start.starts_with('+');
+    let plus_fits = if with_time { !plus } else { signed || year_digits == 4 } && (!plus || 4 < year_digits);
     if !year_fits || !plus_fits || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
@@ -186,8 +196,9 @@ fn parse_date_time(text: &str) -> Option<i64> {
         let (hour, _) = scan.number()?;
         scan.literal(':')?;
         let (minute, _) = scan.number()?;
-        let second = if scan.literal(':').is_some() { scan.number()?.0 } else { 0 };
-        let millis = if scan.literal('.').is_some() { scan.millis() } else { 0 };
+        let with_second = scan.literal(':').is_some();
+        let second = if with_second { scan.number()?.0 } else { 0 };
+        let millis = if with_second && scan.literal('.').is_some() { scan.millis() } else { 0 };
         let end_of_day = hour == 24 && minute == 0 && second == 0 && millis == 0;
         if (23 < hour && !end_of_day) || 59 < minute || 59 < second {
             return None;
@@ -235,7 +246,7 @@ fn parse_offset(text: &str) -> Option<i64> {
     let negative = text.starts_with('-');
     let digits = text.strip_prefix(['+', '-'])?;
     let (hours, minutes) = match digits.len() {
-        1 | 2 => (digits, "0"),
+        2 => (digits, "0"),
         4 => digits.split_at_checked(2)?,
         5 => digits.split_once(':')?,
         _ => return None,
@@ -250,10 +261,10 @@ fn parse_offset(text: &str) -> Option<i64> {
 }
 
 /// Zone abbreviations that Java's `z` pattern reads, with the zone that it takes them for.
-const ABBREVIATIONS: [(&str, &str); 20] = [
+const ABBREVIATIONS: [(&str, &str); 26] = [
     ("ACST", "Australia/Darwin"),
     ("AEST", "Australia/Sydney"),
-    ("BST", "Europe/London"),
+    ("BST", "Pacific/Bougainville"),
     ("CDT", "America/Chicago"),
     ("CEST", "Europe/Paris"),
     ("CET", "Europe/Paris"),
@@ -263,7 +274,7 @@ const ABBREVIATIONS: [(&str, &str); 20] = [
     ("EET", "Europe/Bucharest"),
     ("EST", "America/New_York"),
     ("HST", "Pacific/Honolulu"),
-    ("IST", "Asia/Kolkata"),
+    ("IST", "Europe/Dublin"),
     ("JST", "Asia/Tokyo"),
     ("MDT", "America/Denver"),
     ("MSK", "Europe/Moscow"),
@@ -271,6 +282,12 @@ const ABBREVIATIONS: [(&str, &str); 20] = [
     ("PDT", "America/Los_Angeles"),
     ("PST", "America/Los_Angeles"),
     ("WET", "Europe/Lisbon"),
+    ("Central European Standard Time", "Europe/Paris"),
+    ("Central Standard Time", "America/Chicago"),
+    ("Coordinated Universal Time", "UTC"),
+    ("Eastern Standard Time", "America/New_York"),
+    ("Greenwich Mean Time", "UTC"),
+    ("Pacific Standard Time", "America/Los_Angeles"),
 ];
 
 struct Scan<'a> {

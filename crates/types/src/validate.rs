@@ -2,7 +2,7 @@
 //!
 //! Source: Cassandra 5.0, the `validate` methods of `serializers.*`.
 
-use crate::collection::{Walk, extraneous, not_enough, null_value};
+use crate::collection::{Walk, decode_unsigned_vint, extraneous, not_enough, null_value};
 use crate::cql_type::{CqlType, UserType};
 use crate::duration::Duration;
 use crate::error::MarshalError;
@@ -17,10 +17,8 @@ impl CqlType {
                 Some(byte) => Err(MarshalError::new(format!("Invalid byte for ascii: {}", *byte as i8))),
                 None => Ok(()),
             },
-            Self::Text => match std::str::from_utf8(bytes) {
-                Ok(_) => Ok(()),
-                Err(_) => Err(MarshalError::new("String didn't validate.")),
-            },
+            Self::Text if is_text(bytes) => Ok(()),
+            Self::Text => Err(MarshalError::new("String didn't validate.")),
             Self::Blob | Self::Custom(_) | Self::Varint => Ok(()),
             Self::Bigint | Self::Counter => check(len == 8 || len == 0, "Expected 8 or 0 byte long", len),
             Self::Boolean => check(len <= 1, "Expected 1 or 0 byte value", len),
@@ -61,13 +59,62 @@ impl CqlType {
             return Err(not_enough(&self.to_string()));
         }
         for _ in 0..dimension {
-            let value = walk.vector_element(fixed_len).ok_or_else(|| not_enough(&self.to_string()))?;
+            let before = walk.rest;
+            let at = bytes.len() - before.len();
+            let value = walk.vector_element(fixed_len).ok_or_else(|| self.torn_element(before, at))?;
             element.validate(value)?;
         }
         match walk.rest.len() {
             0 => Ok(()),
             extra => Err(MarshalError::new(format!("Unexpected {extra} extraneous bytes after {self} value"))),
         }
+    }
+}
+
+impl CqlType {
+    /// Why no element of variable length can be read here, `at` bytes into the vector.
+    fn torn_element(&self, rest: &[u8], at: usize) -> MarshalError {
+        match decode_unsigned_vint(rest) {
+            _ if rest.is_empty() => not_enough(&self.to_string()),
+            None => {
+                MarshalError::new(format!("Invalidate data at offset {at}; saw size of -1 but only >= 0 is expected"))
+            }
+            Some((len, _)) if i32::try_from(len).is_err() => {
+                MarshalError::new(format!("{len} is out of range for a 32-bit integer"))
+            }
+            Some((len, used)) => {
+                MarshalError::new(format!("Attempted to read {len}, but the size is {}", rest.len() - used))
+            }
+        }
+    }
+}
+
+/// UTF-8 as Cassandra accepts it: surrogates, zero as C0 80 and four-byte forms up to F7 pass, and the second byte after
+/// E0 and F0 is checked only for being overlong. Source: Cassandra 5.0, `UTF8Serializer.UTF8Validator`.
+fn is_text(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok() || is_lenient_text(bytes)
+}
+
+fn is_lenient_text(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    let continues = |byte: &u8| byte & 0xC0 == 0x80;
+    loop {
+        rest = match rest {
+            [] => return true,
+            [0..=0x7F, rest @ ..] | [0xC0, 0x80, rest @ ..] => rest,
+            [0xC2..=0xDF, second, rest @ ..] if continues(second) => rest,
+            [0xE0, second, third, rest @ ..] if second & 0xE0 != 0x80 && continues(third) => rest,
+            [0xE1..=0xEF, second, third, rest @ ..] if continues(second) && continues(third) => rest,
+            [0xF0, second, third, fourth, rest @ ..] if second & 0x30 != 0 && continues(third) && continues(fourth) => {
+                rest
+            }
+            [0xF1..=0xF7, second, third, fourth, rest @ ..]
+                if continues(second) && continues(third) && continues(fourth) =>
+            {
+                rest
+            }
+            _ => return false,
+        };
     }
 }
 
@@ -78,7 +125,11 @@ fn check(valid: bool, text: &str, len: usize) -> Result<(), MarshalError> {
 fn validate_timeuuid(bytes: &[u8]) -> Result<(), MarshalError> {
     match crate::value::uuid_version(bytes) {
         Some(1) => Ok(()),
-        Some(version) => Err(MarshalError::new(format!("Invalid UUID version {version} for timeuuid"))),
+        // Cassandra prints the first digit of the UUID where it means the version.
+        Some(_) => Err(MarshalError::new(format!(
+            "Invalid version for TimeUUID type: 0x{:x}",
+            bytes.first().map_or(0, |byte| byte >> 4)
+        ))),
         None if bytes.is_empty() => Ok(()),
         None => Err(MarshalError::new(format!("UUID should be 16 or 0 bytes ({})", bytes.len()))),
     }
