@@ -1,1 +1,28 @@
-//! Room `cluster` of Helenus; see ARCHITECTURE.md.
+//! Cluster of Helenus: metadata log, coordinator and replica, on one node so far; a node is a cluster of one.
+//!
+//! Read in this order.
+
+mod consistency;
+mod error;
+mod topology;
+mod metadata;
+mod boot;
+mod shard_port;
+mod cluster;
+mod replica;
+mod coordinator;
+mod metrics;
+pub mod virtual_tables;
+
+pub use boot::{Boot, Founding};
+pub use cluster::{Cluster, SchemaListener};
+pub use consistency::Consistency;
+pub use coordinator::{Decision, WriteKind, replay_batchlog};
+pub use error::ClusterError;
+pub use metadata::Role;
+pub use metrics::ClusterMetrics;
+pub use shard_port::{ShardLinks, ShardPort};
+pub use topology::{
+    CQL_VERSION, NATIVE_PROTOCOL_VERSION, NodeAddress, NodeIdentity, PARTITIONER, RELEASE_VERSION, Topology,
+};
+pub use virtual_tables::{TableRows, VirtualTables};

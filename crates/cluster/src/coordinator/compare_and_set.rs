@@ -1,0 +1,103 @@
+//! Compare and set: conditional writes, serialised per partition on the shard that owns it.
+//!
+//! With one replica the partition's lock stands where Paxos rounds will: read, decide, write with a timestamp above all
+//! that was read, in one critical section.
+
+use helenus_data::Mutation;
+use helenus_data::read::{ReadCommand, ReadResult, ReadTarget};
+use helenus_data::{ColumnData, PartitionKey, Row, TableId};
+use helenus_env::reply::{Reply, ReplyTo, reply};
+use helenus_storage::RequestContext;
+
+use crate::cluster::Cluster;
+use crate::consistency::Consistency;
+use crate::error::ClusterError;
+use crate::shard_port::ShardRequest;
+
+/// What the statement makes of the current rows.
+pub enum Decision<R> {
+    /// The conditions hold: write this.
+    Apply(Vec<Mutation>, R),
+    /// They do not: nothing is written.
+    Reject(R),
+}
+
+impl Cluster {
+    /// Reads by `command` (one partition), asks `decide` with the rows and the timestamp that a write would carry, and
+    /// writes what it answers.
+    ///
+    /// # Errors
+    /// See [`ClusterError`], or what `decide` answers; after an error of `decide` nothing was written.
+    pub async fn compare_and_set<R, E>(
+        &self,
+        context: &RequestContext,
+        consistency: Consistency,
+        command: ReadCommand,
+        decide: impl FnOnce(&ReadResult, i64) -> Result<Decision<R>, E>,
+    ) -> Result<R, E>
+    where
+        E: From<ClusterError>,
+    {
+        Self::check_available(consistency)?;
+        let ReadTarget::Partition(key) = command.target.clone() else {
+            return Err(E::from(ClusterError::UnknownTable));
+        };
+        let _lock = self.lock_partition(context, command.table, &key).await?;
+        let current = self.read(context, consistency, command).await?;
+        let newest = newest_timestamp(&current);
+        self.env.raise_timestamp_floor(newest);
+        let timestamp = self.env.next_timestamp_micros();
+        match decide(&current, timestamp)? {
+            Decision::Reject(answer) => Ok(answer),
+            Decision::Apply(mutations, answer) => {
+                let shard = self.owner_of(key.token());
+                self.apply_on(shard, context, mutations).await?;
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Waits for the partition's lock on its shard; dropping the answer releases it.
+    async fn lock_partition(
+        &self,
+        context: &RequestContext,
+        table: TableId,
+        key: &PartitionKey,
+    ) -> Result<PartitionLock, ClusterError> {
+        let shard = self.owner_of(key.token());
+        if shard == self.shard.number() {
+            let waiting = async { Ok(self.storage.lock_partition(table, key).await) };
+            return Ok(PartitionLock::Here(self.until_deadline(context, waiting).await?));
+        }
+        let (reply_to, answer) = reply();
+        let (hold, held): (ReplyTo<()>, Reply<()>) = reply();
+        let request = ShardRequest::Lock { table, key: key.clone(), reply: reply_to, held };
+        let exchange = async {
+            let sender = &self.links.senders[shard as usize];
+            sender.send(request).await.map_err(|_| ClusterError::ShardGone { shard })?;
+            answer.recv().await.map_err(|_| ClusterError::ShardGone { shard })
+        };
+        self.until_deadline(context, exchange).await?;
+        Ok(PartitionLock::There(hold))
+    }
+}
+
+/// Held while it lives.
+#[expect(dead_code, reason = "the fields are held for their drop")]
+enum PartitionLock {
+    Here(helenus_storage::PartitionGuard),
+    There(ReplyTo<()>),
+}
+
+fn newest_timestamp(result: &ReadResult) -> i64 {
+    let rows = result.partitions.iter().flat_map(|partition| partition.static_row.iter().chain(&partition.rows));
+    rows.map(newest_of_row).max().unwrap_or(i64::MIN)
+}
+
+fn newest_of_row(row: &Row) -> i64 {
+    let cells = row.columns.iter().map(|column| match &column.data {
+        ColumnData::Simple(cell) => cell.timestamp,
+        ColumnData::Complex(complex) => complex.cells.iter().map(|(_, cell)| cell.timestamp).max().unwrap_or(i64::MIN),
+    });
+    cells.chain([row.liveness.timestamp, row.deletion.timestamp]).max().unwrap_or(i64::MIN)
+}
