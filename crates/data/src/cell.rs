@@ -1,6 +1,6 @@
 //! Cell: one column's value (or tombstone) with the timestamp that decides who wins.
 
-use helenus_types::Ttl;
+use helenus_types::time::Ttl;
 
 use crate::Blob;
 use crate::deletion::NEVER_SECS;
@@ -14,7 +14,7 @@ pub struct ColumnId(pub u32);
 /// Saturates below [`NEVER_SECS`]; the policy for dates past 2038 is applied where a ttl is bound.
 #[must_use]
 pub fn expiry_secs(now_secs: i64, ttl: Ttl) -> u32 {
-    let expiry = now_secs.saturating_add(i64::from(ttl.as_secs()));
+    let expiry = now_secs.saturating_add(i64::from(ttl.secs()));
     u32::try_from(expiry.max(0)).unwrap_or(NEVER_SECS - 1).min(NEVER_SECS - 1)
 }
 

@@ -15,9 +15,10 @@
 //! Fixed-width integers are little-endian, varints LEB128. Columns are named by their stable ids and positions carry their
 //! byte-comparable form, so that decoding needs no schema. Checksums are the container's. History: `docs/formats/mutation.md`.
 
-use helenus_types::Ttl;
+use helenus_types::time::Ttl;
 use uuid::Uuid;
 
+use crate::Blob;
 use crate::cell::{Cell, CellPath, ColumnId};
 use crate::deletion::{DeletionTime, NEVER_SECS};
 use crate::key::{Bound, Clustering, PartitionKey, Slice};
@@ -27,7 +28,6 @@ use crate::partition::Partition;
 use crate::range_tombstones::RangeTombstone;
 use crate::read::TableId;
 use crate::row::{ColumnData, ComplexColumn, Row};
-use crate::Blob;
 
 const VERSION: u8 = 1;
 
@@ -125,7 +125,7 @@ fn put_row_body(row: &Row, out: &mut Vec<u8>) {
     out.push(liveness | deletion);
     if liveness != 0 {
         out.extend_from_slice(&row.liveness.timestamp.to_le_bytes());
-        out.extend_from_slice(&row.liveness.ttl.map_or(0, Ttl::as_secs).to_le_bytes());
+        out.extend_from_slice(&row.liveness.ttl.map_or(0, Ttl::secs).to_le_bytes());
         out.extend_from_slice(&row.liveness.expires_secs.to_le_bytes());
     }
     if deletion != 0 {
@@ -170,7 +170,7 @@ fn put_cell(cell: &Cell, out: &mut Vec<u8>) {
     out.push(value | ttl | local);
     out.extend_from_slice(&cell.timestamp.to_le_bytes());
     if let Some(ttl) = cell.ttl {
-        out.extend_from_slice(&ttl.as_secs().to_le_bytes());
+        out.extend_from_slice(&ttl.secs().to_le_bytes());
     }
     if local != 0 {
         out.extend_from_slice(&cell.local_deletion_secs.to_le_bytes());

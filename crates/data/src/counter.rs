@@ -91,9 +91,7 @@ fn merge_shards(a: Shard, b: Shard) -> Shard {
         (Global, Global) => later(a, b),
         (Global, _) => a,
         (_, Global) => b,
-        (Local, Local) => {
-            Shard { clock: a.clock.wrapping_add(b.clock), count: a.count.wrapping_add(b.count), ..a }
-        }
+        (Local, Local) => Shard { clock: a.clock.wrapping_add(b.clock), count: a.count.wrapping_add(b.count), ..a },
         (Local, _) => a,
         (_, Local) => b,
         _ => later(a, b),
@@ -115,11 +113,9 @@ fn decode(context: &[u8]) -> Vec<Shard> {
     let (header, body) = context.split_at(header);
     let kind_of = |index: usize| {
         let mut elements = header[2..].chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
-        elements
-            .find(|element| usize::from(element & !GLOBAL_MARK) == index)
-            .map_or(ShardKind::Remote, |element| {
-                if element & GLOBAL_MARK != 0 { ShardKind::Global } else { ShardKind::Local }
-            })
+        elements.find(|element| usize::from(element & !GLOBAL_MARK) == index).map_or(ShardKind::Remote, |element| {
+            if element & GLOBAL_MARK != 0 { ShardKind::Global } else { ShardKind::Local }
+        })
     };
     body.chunks_exact(SHARD_BYTES)
         .enumerate()

@@ -18,8 +18,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use helenus_types::CqlType;
 use helenus_types::comparable::{self, GT_NEXT_COMPONENT, LT_NEXT_COMPONENT, TERMINATOR};
-use helenus_types::{CqlType, Token};
+use helenus_types::token::Token;
 
 use crate::Blob;
 

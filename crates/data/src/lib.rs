@@ -4,22 +4,22 @@
 //! paths by their byte-comparable order). Read in this order.
 
 mod blob;
-mod key;
-mod deletion;
-mod liveness;
 mod cell;
-pub mod counter;
-mod row;
-mod range_tombstones;
-mod unfiltered;
-mod partition;
-pub mod reconcile;
-pub mod merge;
-pub mod purge;
-pub mod read;
-pub mod in_memory;
-mod mutation;
 pub mod codec;
+pub mod counter;
+mod deletion;
+pub mod in_memory;
+mod key;
+mod liveness;
+pub mod merge;
+mod mutation;
+mod partition;
+pub mod purge;
+mod range_tombstones;
+pub mod read;
+pub mod reconcile;
+mod row;
+mod unfiltered;
 
 pub use blob::Blob;
 pub use cell::{Cell, CellPath, ColumnId, expiry_secs};

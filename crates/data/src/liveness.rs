@@ -1,6 +1,6 @@
 //! Liveness: what an INSERT says of the row itself, apart from its cells.
 
-use helenus_types::Ttl;
+use helenus_types::time::Ttl;
 
 use crate::deletion::{DeletionTime, NEVER_SECS};
 

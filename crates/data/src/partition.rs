@@ -4,6 +4,7 @@
 //! [`Partition::unfiltered`]; shadowing (what a deletion hides) happens when sources are merged, not here.
 
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included};
 
 use crate::Blob;
 use crate::deletion::DeletionTime;
@@ -56,9 +57,7 @@ impl Rows {
     #[must_use]
     pub fn get(&self, clustering: &Clustering) -> Option<&Row> {
         match self {
-            Rows::Few(rows) => {
-                rows.binary_search_by(|row| row.clustering.cmp(clustering)).ok().map(|at| &rows[at])
-            }
+            Rows::Few(rows) => rows.binary_search_by(|row| row.clustering.cmp(clustering)).ok().map(|at| &rows[at]),
             Rows::Many(rows) => rows.get(clustering.order()),
         }
     }
@@ -81,9 +80,9 @@ impl Rows {
                 let end = rows.partition_point(|row| row.clustering.order() < slice.end.order());
                 Box::new(rows[start..end].iter())
             }
-            Rows::Many(rows) => {
-                Box::new(rows.range::<[u8], _>(slice.start.order()..slice.end.order()).map(|(_, row)| row))
-            }
+            Rows::Many(rows) => Box::new(
+                rows.range::<[u8], _>((Included(slice.start.order()), Excluded(slice.end.order()))).map(|(_, row)| row),
+            ),
         }
     }
 
@@ -139,10 +138,7 @@ impl Partition {
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.deletion.is_live()
-            && self.static_row.is_none()
-            && self.rows.is_empty()
-            && self.range_tombstones.is_empty()
+        self.deletion.is_live() && self.static_row.is_none() && self.rows.is_empty() && self.range_tombstones.is_empty()
     }
 
     pub fn static_row_mut(&mut self) -> &mut Row {

@@ -65,7 +65,7 @@ impl PurgeBefore {
         }
         if let Some(ttl) = cell.ttl.take() {
             // An expired cell was as good as deleted when it was written, so its grace began then.
-            cell.local_deletion_secs = cell.local_deletion_secs.saturating_sub(ttl.as_secs());
+            cell.local_deletion_secs = cell.local_deletion_secs.saturating_sub(ttl.secs());
             cell.value = crate::Blob::EMPTY;
             return !self.allows(cell.timestamp, cell.local_deletion_secs);
         }

@@ -1,6 +1,7 @@
 //! Range tombstones of one partition in memory: disjoint, in order, each position under the deletion that wins there.
 
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use crate::Blob;
 use crate::deletion::DeletionTime;
@@ -35,9 +36,10 @@ impl RangeTombstones {
     /// Those that overlap `slice`, in order.
     #[must_use]
     pub fn overlapping(&self, slice: &Slice) -> Vec<&RangeTombstone> {
-        let before = self.0.range::<[u8], _>(..slice.start.order()).next_back();
+        let before = self.0.range::<[u8], _>((Unbounded, Excluded(slice.start.order()))).next_back();
         let before = before.map(|(_, tombstone)| tombstone).filter(|tombstone| slice.start < tombstone.slice.end);
-        let inside = self.0.range::<[u8], _>(slice.start.order()..).map(|(_, tombstone)| tombstone);
+        let inside =
+            self.0.range::<[u8], _>((Included(slice.start.order()), Unbounded)).map(|(_, tombstone)| tombstone);
         before.into_iter().chain(inside.take_while(|tombstone| tombstone.slice.start < slice.end)).collect()
     }
 
@@ -75,7 +77,7 @@ impl RangeTombstones {
         if end <= start {
             return;
         }
-        let previous = self.0.range_mut::<[u8], _>(..start.order()).next_back();
+        let previous = self.0.range_mut::<[u8], _>((Unbounded, Excluded(start.order()))).next_back();
         if let Some((_, previous)) = previous
             && previous.slice.end == *start
             && previous.deletion == deletion
@@ -117,10 +119,8 @@ mod tests {
             let slice = Slice { start: bound(start), end: bound(end) };
             tombstones.insert(RangeTombstone { slice, deletion: DeletionTime { timestamp, local_secs: 1 } });
         }
-        let expected: Vec<_> = expected
-            .iter()
-            .map(|&(start, end, timestamp)| (bound(start), bound(end), timestamp))
-            .collect();
+        let expected: Vec<_> =
+            expected.iter().map(|&(start, end, timestamp)| (bound(start), bound(end), timestamp)).collect();
         let found: Vec<_> = tombstones
             .iter()
             .map(|tombstone| (tombstone.slice.start.clone(), tombstone.slice.end.clone(), tombstone.deletion.timestamp))

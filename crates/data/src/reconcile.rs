@@ -92,7 +92,9 @@ fn merge_columns(into: &mut Vec<Column>, new: Vec<Column>, rule: CellRule) {
             Err(at) => into.insert(at, column),
             Ok(at) => match (&mut into[at].data, column.data) {
                 (ColumnData::Simple(existing), ColumnData::Simple(cell)) => merge_cell(existing, cell, rule),
-                (ColumnData::Complex(existing), ColumnData::Complex(complex)) => merge_complex(existing, *complex, rule),
+                (ColumnData::Complex(existing), ColumnData::Complex(complex)) => {
+                    merge_complex(existing, *complex, rule)
+                }
                 // Same id, other shape: cannot come from one schema history; the complex form wins, deterministically.
                 (existing @ ColumnData::Simple(_), data @ ColumnData::Complex(_)) => *existing = data,
                 (ColumnData::Complex(_), ColumnData::Simple(_)) => {}

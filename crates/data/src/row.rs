@@ -4,7 +4,7 @@
 //! - `columns` ascend by [`ColumnId`], cells of a complex column by path order; both hold no duplicates.
 //! - A complex column is never without both a deletion and cells.
 
-use helenus_types::Ttl;
+use helenus_types::time::Ttl;
 
 use crate::cell::{Cell, CellPath, ColumnId};
 use crate::deletion::DeletionTime;

@@ -7,20 +7,30 @@ use std::sync::Arc;
 
 use helenus_types::UserType;
 
-use crate::keyspace::{Keyspace, KeyspaceParams};
-use crate::snapshot::SchemaSnapshot;
+use crate::keyspace::KeyspaceParams;
 use crate::table::Table;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaChange {
-    PutKeyspace { name: Box<str>, params: KeyspaceParams },
-    DropKeyspace { name: Box<str> },
+    PutKeyspace {
+        name: Box<str>,
+        params: KeyspaceParams,
+    },
+    DropKeyspace {
+        name: Box<str>,
+    },
     /// Creates or replaces a table.
     PutTable(Arc<Table>),
-    DropTable { keyspace: Box<str>, name: Box<str> },
+    DropTable {
+        keyspace: Box<str>,
+        name: Box<str>,
+    },
     /// Creates or replaces a type; replacing also replaces it inside the tables and types that use it.
     PutType(Arc<UserType>),
-    DropType { keyspace: Box<str>, name: Box<str> },
+    DropType {
+        keyspace: Box<str>,
+        name: Box<str>,
+    },
 }
 
 impl SchemaChange {

@@ -15,8 +15,13 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColumnKind {
     /// `position` counts from 0 within the partition key.
-    PartitionKey { position: u16 },
-    Clustering { position: u16, descending: bool },
+    PartitionKey {
+        position: u16,
+    },
+    Clustering {
+        position: u16,
+        descending: bool,
+    },
     Static,
     Regular,
 }

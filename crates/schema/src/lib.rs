@@ -2,12 +2,13 @@
 //!
 //! Pure: no I/O and no clock. Read in this order.
 
-mod column;
-mod params;
-mod table;
-mod keyspace;
-mod snapshot;
 mod change;
+pub mod system;
+mod column;
+mod keyspace;
+mod params;
+mod snapshot;
+mod table;
 
 pub use change::SchemaChange;
 pub use column::{Column, ColumnKind, DroppedColumn};

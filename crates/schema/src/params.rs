@@ -50,7 +50,10 @@ impl Default for TableParams {
                 ("max_threshold", "32"),
                 ("min_threshold", "4"),
             ]),
-            compression: map(&[("chunk_length_in_kb", "16"), ("class", "org.apache.cassandra.io.compress.LZ4Compressor")]),
+            compression: map(&[
+                ("chunk_length_in_kb", "16"),
+                ("class", "org.apache.cassandra.io.compress.LZ4Compressor"),
+            ]),
             memtable: "default".into(),
             crc_check_chance: 1.0,
             default_time_to_live: 0,

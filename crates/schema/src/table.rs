@@ -39,7 +39,8 @@ impl Table {
         columns.sort_by(|a, b| (rank(a.kind), a.name.as_bytes()).cmp(&(rank(b.kind), b.name.as_bytes())));
         let count = |matches: fn(ColumnKind) -> bool| columns.iter().filter(|column| matches(column.kind)).count();
         let partition_key = 0..count(|kind| matches!(kind, ColumnKind::PartitionKey { .. }));
-        let clustering = partition_key.end..partition_key.end + count(|kind| matches!(kind, ColumnKind::Clustering { .. }));
+        let clustering =
+            partition_key.end..partition_key.end + count(|kind| matches!(kind, ColumnKind::Clustering { .. }));
         let statics = clustering.end..clustering.end + count(|kind| kind == ColumnKind::Static);
         let regulars = statics.end..columns.len();
         let clustering_types = ClusteringTypes::new(

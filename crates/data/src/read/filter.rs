@@ -4,7 +4,8 @@
 
 use std::cmp::Ordering;
 
-use helenus_types::{CqlType, collection, composite};
+use helenus_types::collection::{ListRef, MapRef};
+use helenus_types::{CqlType, composite};
 
 use crate::Blob;
 use crate::cell::ColumnId;
@@ -28,7 +29,10 @@ pub struct FilterTerm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterTarget {
     /// `index` of `count` partition key columns.
-    PartitionKey { index: usize, count: usize },
+    PartitionKey {
+        index: usize,
+        count: usize,
+    },
     Clustering(usize),
     Static(ColumnId),
     Regular(ColumnId),
@@ -46,7 +50,10 @@ pub enum FilterOperator {
     Contains(Blob),
     ContainsKey(Blob),
     /// `m[key] = value`
-    MapEntry { key: Blob, value: Blob },
+    MapEntry {
+        key: Blob,
+        value: Blob,
+    },
 }
 
 impl RowFilter {
@@ -89,7 +96,7 @@ impl RowFilter {
 
 /// Value of one partition key column.
 fn key_component(key: &PartitionKey, index: usize, count: usize) -> Option<&[u8]> {
-    if count == 1 { Some(key.bytes()) } else { composite::unpack(key.bytes())?.into_iter().nth(index) }
+    if count == 1 { Some(key.bytes()) } else { composite::unpack(key.bytes()).ok()?.into_iter().nth(index) }
 }
 
 impl FilterTerm {
@@ -135,13 +142,16 @@ impl FilterTerm {
             FilterOperator::Contains(wanted) => self.frozen_contains(found, wanted),
             FilterOperator::ContainsKey(wanted) => {
                 let CqlType::Map { key, .. } = &self.ty else { return false };
-                collection::map_entries(found).any(|(entry, _)| key.compare(entry, wanted) == Ordering::Equal)
+                MapRef::parse(found)
+                    .is_ok_and(|map| map.iter().any(|(entry, _)| key.compare(entry, wanted) == Ordering::Equal))
             }
             FilterOperator::MapEntry { key: wanted, value: expected } => {
                 let CqlType::Map { key, value, .. } = &self.ty else { return false };
-                collection::map_entries(found).any(|(entry_key, entry_value)| {
-                    key.compare(entry_key, wanted) == Ordering::Equal
-                        && value.compare(entry_value, expected) == Ordering::Equal
+                MapRef::parse(found).is_ok_and(|map| {
+                    map.iter().any(|(entry_key, entry_value)| {
+                        key.compare(entry_key, wanted) == Ordering::Equal
+                            && value.compare(entry_value, expected) == Ordering::Equal
+                    })
                 })
             }
         }
@@ -149,12 +159,10 @@ impl FilterTerm {
 
     fn frozen_contains(&self, found: &[u8], wanted: &[u8]) -> bool {
         match &self.ty {
-            CqlType::List { element, .. } | CqlType::Set { element, .. } => {
-                collection::elements(found).any(|value| element.compare(value, wanted) == Ordering::Equal)
-            }
-            CqlType::Map { value, .. } => {
-                collection::map_entries(found).any(|(_, entry)| value.compare(entry, wanted) == Ordering::Equal)
-            }
+            CqlType::List { element, .. } | CqlType::Set { element, .. } => ListRef::parse(found)
+                .is_ok_and(|list| list.iter().flatten().any(|value| element.compare(value, wanted) == Ordering::Equal)),
+            CqlType::Map { value, .. } => MapRef::parse(found)
+                .is_ok_and(|map| map.iter().any(|(_, entry)| value.compare(entry, wanted) == Ordering::Equal)),
             _ => false,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use helenus_types::Token;
+use helenus_types::token::Token;
 
 use crate::Blob;
 use crate::key::{PartitionKey, Side};

@@ -1,6 +1,6 @@
 use std::cmp::Ordering;
 
-use helenus_types::Ttl;
+use helenus_types::time::Ttl;
 use proptest::prelude::*;
 
 use super::*;

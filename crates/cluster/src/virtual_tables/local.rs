@@ -1,0 +1,41 @@
+//! `system.local` and `system.peers*`: this node and the others, projected from the topology.
+
+use crate::topology::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
+use crate::virtual_tables::rows::{RowValues, TableRows};
+use crate::virtual_tables::VirtualRead;
+
+pub(super) fn local(read: &VirtualRead) -> TableRows {
+    let topology = &read.topology;
+    let address = &topology.address;
+    let mut tokens: Vec<String> = topology.identity.tokens.iter().map(ToString::to_string).collect();
+    tokens.sort();
+    let mut rows = TableRows::new(&read.table);
+    rows.push(
+        &RowValues::new()
+            .text("key", "local")
+            .text("bootstrapped", "COMPLETED")
+            .inet("broadcast_address", address.listen_address)
+            .int("broadcast_port", i32::from(address.listen_port))
+            .text("cluster_name", &topology.identity.cluster_name)
+            .text("cql_version", CQL_VERSION)
+            .text("data_center", &address.data_center)
+            .int("gossip_generation", topology.gossip_generation)
+            .uuid("host_id", topology.identity.host_id)
+            .inet("listen_address", address.listen_address)
+            .int("listen_port", i32::from(address.listen_port))
+            .text("native_protocol_version", NATIVE_PROTOCOL_VERSION)
+            .text("partitioner", PARTITIONER)
+            .text("rack", &address.rack)
+            .text("release_version", RELEASE_VERSION)
+            .inet("rpc_address", address.native_address)
+            .int("rpc_port", i32::from(address.native_port))
+            .uuid("schema_version", read.schema.version)
+            .texts("tokens", tokens.iter().map(String::as_str)),
+    );
+    rows
+}
+
+/// A cluster of one has no peers; a node never lists itself.
+pub(super) fn peers(read: &VirtualRead) -> TableRows {
+    TableRows::new(&read.table)
+}
