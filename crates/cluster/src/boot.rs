@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use helenus_env::Env;
 use helenus_schema::SchemaSnapshot;
-use helenus_types::Token;
+use helenus_types::token::Token;
 
 use crate::error::ClusterError;
 use crate::metadata::log::MetadataLog;

@@ -33,7 +33,7 @@ pub struct Cluster {
     pub(crate) storage: Rc<Storage>,
     schema: RefCell<Arc<SchemaSnapshot>>,
     topology: Arc<Topology>,
-    virtual_tables: VirtualTables,
+    pub(crate) virtual_tables: VirtualTables,
     pub metrics: ClusterMetrics,
     /// Called after every schema change, on this shard.
     schema_listeners: RefCell<Vec<SchemaListener>>,
@@ -123,7 +123,7 @@ impl Cluster {
 
     /// The shard of this node that owns `token`.
     #[must_use]
-    pub fn owner_of(&self, token: helenus_types::Token) -> u32 {
+    pub fn owner_of(&self, token: helenus_types::token::Token) -> u32 {
         shard_of(token, self.links.shard_count())
     }
 

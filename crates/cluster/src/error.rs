@@ -37,7 +37,12 @@ pub enum ClusterError {
 
     /// The metadata log cannot be read or written.
     #[error("{action} {path}", path = path.display())]
-    MetadataDisk { action: &'static str, path: PathBuf, #[source] source: io::Error },
+    MetadataDisk {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
 
     /// The metadata log contradicts its format; `offset` in bytes from the start of the file.
     #[error("{path}: byte {offset}: {problem}", path = path.display())]

@@ -2,16 +2,16 @@
 //!
 //! Read in this order.
 
-mod consistency;
-mod error;
-mod topology;
-mod metadata;
 mod boot;
-mod shard_port;
 mod cluster;
-mod replica;
+mod consistency;
 mod coordinator;
+mod error;
+mod metadata;
 mod metrics;
+mod replica;
+mod shard_port;
+mod topology;
 pub mod virtual_tables;
 
 pub use boot::{Boot, Founding};

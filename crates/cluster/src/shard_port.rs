@@ -21,13 +21,37 @@ const PORT_CAPACITY: usize = 1024;
 pub type ShardJob = Box<dyn FnOnce(Rc<Cluster>) -> LocalBoxFuture<()> + Send>;
 
 pub(crate) enum ShardRequest {
-    Apply { context: RequestContext, mutations: Vec<Mutation>, reply: ReplyTo<Result<(), StorageError>> },
-    ApplyCounter { context: RequestContext, mutation: Mutation, reply: ReplyTo<Result<(), StorageError>> },
-    Read { context: RequestContext, command: ReadCommand, reply: ReplyTo<Result<ReadResult, StorageError>> },
+    Apply {
+        context: RequestContext,
+        mutations: Vec<Mutation>,
+        reply: ReplyTo<Result<(), StorageError>>,
+    },
+    ApplyCounter {
+        context: RequestContext,
+        mutation: Mutation,
+        reply: ReplyTo<Result<(), StorageError>>,
+    },
+    Read {
+        context: RequestContext,
+        command: ReadCommand,
+        reply: ReplyTo<Result<ReadResult, StorageError>>,
+    },
     /// Holds the partition's lock from the reply on until `held` is dropped by the asker.
-    Lock { table: TableId, key: PartitionKey, reply: ReplyTo<()>, held: Reply<()> },
-    Truncate { table: TableId, truncated_at_micros: i64, reply: ReplyTo<Result<(), StorageError>> },
-    SchemaChanged { schema: Arc<SchemaSnapshot>, reply: ReplyTo<()> },
+    Lock {
+        table: TableId,
+        key: PartitionKey,
+        reply: ReplyTo<()>,
+        held: Reply<()>,
+    },
+    Truncate {
+        table: TableId,
+        truncated_at_micros: i64,
+        reply: ReplyTo<Result<(), StorageError>>,
+    },
+    SchemaChanged {
+        schema: Arc<SchemaSnapshot>,
+        reply: ReplyTo<()>,
+    },
     /// To shard 0 only, which owns the metadata log.
     ChangeMetadata {
         based_on: Option<u64>,
@@ -82,7 +106,11 @@ impl ShardLinks {
     ///
     /// # Errors
     /// [`ClusterError::ShardGone`].
-    pub async fn run<T, F>(&self, shard: u32, job: impl FnOnce(Rc<Cluster>) -> F + Send + 'static) -> Result<T, ClusterError>
+    pub async fn run<T, F>(
+        &self,
+        shard: u32,
+        job: impl FnOnce(Rc<Cluster>) -> F + Send + 'static,
+    ) -> Result<T, ClusterError>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use helenus_types::Token;
+use helenus_types::token::Token;
 use uuid::Uuid;
 
 /// What the metadata log keeps of a node for ever.

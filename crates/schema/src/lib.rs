@@ -3,11 +3,13 @@
 //! Pure: no I/O and no clock. Read in this order.
 
 mod change;
-pub mod system;
 mod column;
+pub mod describe;
 mod keyspace;
+pub mod options;
 mod params;
 mod snapshot;
+pub mod system;
 mod table;
 
 pub use change::SchemaChange;

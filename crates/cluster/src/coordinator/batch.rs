@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use helenus_data::codec;
-use helenus_data::read::{
-    ColumnSelection, KeyRange, ReadCommand, ReadLimits, ReadTarget, RowFilter,
-};
+use helenus_data::read::{ColumnSelection, KeyRange, ReadCommand, ReadLimits, ReadTarget, RowFilter};
 use helenus_data::{
     Blob, Cell, CellPath, Clustering, ColumnData, DeletionTime, Direction, Liveness, Mutation, Partition, PartitionKey,
     Slice,

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use helenus_data::Direction;
 use helenus_data::Side;
 use helenus_data::read::{PartitionRows, ReadCommand, ReadPosition, ReadResult, ReadStats, ReadTarget};
-use helenus_data::Direction;
 use helenus_env::reply::reply;
 use helenus_storage::RequestContext;
 
@@ -50,7 +50,7 @@ impl Cluster {
             return Ok(self.storage.read(context, &command).await?);
         }
         let (reply_to, answer) = reply();
-        let request = ShardRequest::Read { context: context.clone(), command, reply: reply_to };
+        let request = ShardRequest::Read { context: context.share(), command, reply: reply_to };
         self.ask(shard, context, request, answer).await
     }
 
@@ -78,7 +78,11 @@ impl Cluster {
                     Reading::Here(command) => self.storage.read(context, &command).await?,
                     Reading::There(answer) => {
                         let exchange = async {
-                            answer.recv().await.map_err(|_| ClusterError::ShardGone { shard })?.map_err(ClusterError::from)
+                            answer
+                                .recv()
+                                .await
+                                .map_err(|_| ClusterError::ShardGone { shard })?
+                                .map_err(ClusterError::from)
                         };
                         self.until_deadline(context, exchange).await?
                     }
@@ -102,7 +106,7 @@ impl Cluster {
         }
         ClusterMetrics::count(&self.metrics.cross_shard_requests);
         let (reply_to, answer) = reply();
-        let request = ShardRequest::Read { context: context.clone(), command, reply: reply_to };
+        let request = ShardRequest::Read { context: context.share(), command, reply: reply_to };
         let sender = &self.links.senders[shard as usize];
         sender.send(request).await.map_err(|_| ClusterError::ShardGone { shard })?;
         Ok(Reading::There(answer))
@@ -134,7 +138,8 @@ struct Cursor {
 
 impl<'c> RangeMerge<'c> {
     fn new(command: &'c ReadCommand, shard_count: u64) -> Self {
-        let cursors = (0..shard_count).map(|_| Cursor { buffered: VecDeque::new(), next: None, asked: false }).collect();
+        let cursors =
+            (0..shard_count).map(|_| Cursor { buffered: VecDeque::new(), next: None, asked: false }).collect();
         Self {
             command,
             cursors,
@@ -191,11 +196,9 @@ impl<'c> RangeMerge<'c> {
 
     fn take(&mut self, mut partition: PartitionRows) {
         // A partition may come in two parts when its shard stopped inside it; both belong to one.
+        let resumed_rows = self.resumed_rows(&partition);
         let continued = self.answer.last_mut().filter(|last| last.key == partition.key);
-        let taken_before = match &continued {
-            Some(last) => last.rows.len() as u64,
-            None => 0,
-        } + self.resumed_rows(&partition);
+        let taken_before = resumed_rows + continued.as_ref().map_or(0, |last| last.rows.len() as u64);
         let row_count = partition.rows.len().max(1) as u64;
         let cut = self.rows_left < row_count;
         if cut {

@@ -74,7 +74,7 @@ impl Cluster {
             return Ok(self.storage.apply(context, mutations).await?);
         }
         let (reply_to, answer) = reply();
-        let request = ShardRequest::Apply { context: context.clone(), mutations, reply: reply_to };
+        let request = ShardRequest::Apply { context: context.share(), mutations, reply: reply_to };
         self.ask(shard, context, request, answer).await
     }
 
@@ -85,7 +85,7 @@ impl Cluster {
             return Ok(self.storage.apply_counter(context, mutation).await.map(drop)?);
         }
         let (reply_to, answer) = reply();
-        let request = ShardRequest::ApplyCounter { context: context.clone(), mutation, reply: reply_to };
+        let request = ShardRequest::ApplyCounter { context: context.share(), mutation, reply: reply_to };
         self.ask(shard, context, request, answer).await
     }
 

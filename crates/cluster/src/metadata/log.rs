@@ -44,28 +44,29 @@ impl MetadataLog {
     /// [`ClusterError::MetadataDisk`], [`ClusterError::MetadataCorrupt`].
     pub async fn open(env: &Env, directory: &Path) -> Result<(Self, MetadataState), ClusterError> {
         let disk = env.disk();
-        let at = |action, path: &Path| disk_error(action, path);
-        disk.create_dir_all(directory).await.map_err(at("create directory", directory))?;
+        disk.create_dir_all(directory).await.map_err(disk_error("create directory", directory))?;
         let snapshot_path = directory.join("snapshot.json");
         let mut state = MetadataState::default();
-        if disk.file_len(&snapshot_path).await.map_err(at("look at", &snapshot_path))?.is_some() {
-            let bytes = whole_file::read(&**disk, &snapshot_path).await.map_err(at("read", &snapshot_path))?;
+        if disk.file_len(&snapshot_path).await.map_err(disk_error("look at", &snapshot_path))?.is_some() {
+            let bytes = whole_file::read(&**disk, &snapshot_path).await.map_err(disk_error("read", &snapshot_path))?;
             state = parse_snapshot(&snapshot_path, &bytes)?;
         }
         let snapshot_epoch = state.epoch;
         let path = directory.join("log-v1.bin");
-        let bytes = match disk.file_len(&path).await.map_err(at("look at", &path))? {
+        let bytes = match disk.file_len(&path).await.map_err(disk_error("look at", &path))? {
             None | Some(0) => {
-                whole_file::replace(&**disk, &path, Bytes::from_static(MAGIC)).await.map_err(at("create", &path))?;
+                whole_file::replace(&**disk, &path, Bytes::from_static(MAGIC))
+                    .await
+                    .map_err(disk_error("create", &path))?;
                 Bytes::from_static(MAGIC)
             }
-            Some(_) => whole_file::read(&**disk, &path).await.map_err(at("read", &path))?,
+            Some(_) => whole_file::read(&**disk, &path).await.map_err(disk_error("read", &path))?,
         };
         let end = replay(&path, &bytes, &mut state)?;
-        let file = disk.open(&path, OpenMode::ReadWrite).await.map_err(at("open", &path))?;
+        let file = disk.open(&path, OpenMode::ReadWrite).await.map_err(disk_error("open", &path))?;
         if end < bytes.len() as u64 {
             tracing::warn!(path = %path.display(), cut_bytes = bytes.len() as u64 - end, "metadata log ended in a torn write");
-            file.set_len(end).await.map_err(at("cut torn record of", &path))?;
+            file.set_len(end).await.map_err(disk_error("cut torn record of", &path))?;
         }
         Ok((Self { directory: directory.to_owned(), file, end, snapshot_epoch }, state))
     }
@@ -106,7 +107,7 @@ impl MetadataLog {
     }
 }
 
-fn disk_error(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ClusterError {
+fn disk_error(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ClusterError + use<> {
     let path = path.to_owned();
     move |source| ClusterError::MetadataDisk { action, path, source }
 }

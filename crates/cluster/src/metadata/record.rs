@@ -10,7 +10,8 @@ use helenus_data::{ColumnId, TableId};
 use helenus_schema::{
     Column, ColumnKind, DroppedColumn, Keyspace, KeyspaceOrigin, KeyspaceParams, SchemaChange, Table, TableParams,
 };
-use helenus_types::{CqlType, Token, UserType, UserTypeField};
+use helenus_types::token::Token;
+use helenus_types::{CqlType, UserType, UserTypeField};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -162,9 +163,9 @@ impl TryFrom<CommandRecord> for Command {
     fn try_from(record: CommandRecord) -> Result<Self, RecordError> {
         Ok(match record {
             CommandRecord::Found(identity) => Command::Found(identity.try_into()?),
-            CommandRecord::ChangeSchema { changes } => Command::ChangeSchema(
-                changes.into_iter().map(SchemaChange::try_from).collect::<Result<_, _>>()?,
-            ),
+            CommandRecord::ChangeSchema { changes } => {
+                Command::ChangeSchema(changes.into_iter().map(SchemaChange::try_from).collect::<Result<_, _>>()?)
+            }
             CommandRecord::PutRole(role) => Command::PutRole(role.into()),
         })
     }
@@ -197,7 +198,11 @@ impl TryFrom<StateRecord> for MetadataState {
             identity: record.identity.map(NodeIdentity::try_from).transpose()?,
             roles: record.roles.into_iter().map(|role| (role.name.clone(), role.into())).collect(),
             keyspaces,
-            system_params: record.system_params.into_iter().map(|(name, params)| (name.into(), params.into())).collect(),
+            system_params: record
+                .system_params
+                .into_iter()
+                .map(|(name, params)| (name.into(), params.into()))
+                .collect(),
         })
     }
 }
@@ -320,13 +325,7 @@ impl TryFrom<KeyspaceRecord> for Keyspace {
             let table = Table::try_from(table)?;
             tables.insert(table.name.clone(), Arc::new(table));
         }
-        Ok(Self {
-            name: record.name.into(),
-            params: record.params.into(),
-            origin: KeyspaceOrigin::User,
-            tables,
-            types,
-        })
+        Ok(Self { name: record.name.into(), params: record.params.into(), origin: KeyspaceOrigin::User, tables, types })
     }
 }
 

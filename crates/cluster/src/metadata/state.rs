@@ -128,9 +128,8 @@ fn is_system_keyspace(name: &str) -> bool {
 
 fn put_type(keyspace: &mut Keyspace, ty: &Arc<UserType>) {
     for table in keyspace.tables.values_mut() {
-        let uses = |table: &Table| {
-            table.columns().iter().any(|column| column.ty.references_user_type(&ty.keyspace, &ty.name))
-        };
+        let uses =
+            |table: &Table| table.columns().iter().any(|column| column.ty.references_user_type(&ty.keyspace, &ty.name));
         if uses(table) {
             let mut columns = table.columns().to_vec();
             columns.iter_mut().for_each(|column| column.ty = column.ty.with_user_type(ty));

@@ -1,8 +1,8 @@
 //! `system.local` and `system.peers*`: this node and the others, projected from the topology.
 
 use crate::topology::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
-use crate::virtual_tables::rows::{RowValues, TableRows};
 use crate::virtual_tables::VirtualRead;
+use crate::virtual_tables::rows::{RowValues, TableRows};
 
 pub(super) fn local(read: &VirtualRead) -> TableRows {
     let topology = &read.topology;

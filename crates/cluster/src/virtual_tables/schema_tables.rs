@@ -143,9 +143,7 @@ pub(super) fn dropped_columns(read: &VirtualRead) -> TableRows {
 
 /// One row a name: a column that was dropped, added and dropped again shows its last drop.
 fn latest_drops(table: &Table) -> impl Iterator<Item = &helenus_schema::DroppedColumn> {
-    let is_latest = |id: ColumnId, name: &str| {
-        table.dropped.iter().all(|other| *other.name != *name || other.id <= id)
-    };
+    let is_latest = |id: ColumnId, name: &str| table.dropped.iter().all(|other| *other.name != *name || other.id <= id);
     table.dropped.iter().filter(move |dropped| is_latest(dropped.id, &dropped.name))
 }
 

@@ -92,7 +92,9 @@ fn add_scylla_tables(system_schema: &mut Keyspace) {
     let mut pending: Option<PendingTable> = None;
     for line in SCYLLA_TABLES.lines() {
         if let Some(name) = line.strip_prefix("table ") {
-            if let Some(table) = pending.replace(PendingTable { name, params: TableParams::default(), columns: Vec::new() }) {
+            if let Some(table) =
+                pending.replace(PendingTable { name, params: TableParams::default(), columns: Vec::new() })
+            {
                 table.add_to(system_schema);
             }
         } else if let Some(table) = &mut pending {
@@ -258,10 +260,8 @@ mod tests {
 
     #[test]
     fn every_system_table_has_the_id_that_cassandra_gives_it() {
-        let listed: Vec<(&str, &str)> = TABLES
-            .lines()
-            .filter_map(|line| line.strip_prefix("table ")?.split_once(" | "))
-            .collect();
+        let listed: Vec<(&str, &str)> =
+            TABLES.lines().filter_map(|line| line.strip_prefix("table ")?.split_once(" | ")).collect();
         let local = listed.iter().find(|(name, _)| *name == "local").expect("system.local is listed");
         assert_eq!(table_id("system", "local").0.to_string(), local.1);
         assert_eq!(listed.len(), 48);
