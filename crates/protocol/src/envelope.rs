@@ -10,8 +10,7 @@
 //!      9      n  body
 //! ```
 //!
-//! [`EnvelopeDecoder`] cuts envelopes off a buffer without copying; [`EnvelopeWriter`] writes one straight into an output
-//! buffer and fills in its length at the end.
+//! [`EnvelopeDecoder`] cuts envelopes off a buffer without copying; `envelope_writer` is its counterpart.
 //!
 //! Invariants of the decoder
 //! - Nothing is allocated for a claimed length; a body over the limit is discarded as it arrives, then refused once.
@@ -21,7 +20,7 @@
 
 use std::ops::BitOr;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
 use crate::opcode::{Direction, Opcode};
 use crate::rejection::{ProtocolError, Rejection, ReplyForm};
@@ -159,10 +158,7 @@ impl EnvelopeDecoder {
             return self.discard(discarding, input);
         }
         let Some(&first_byte) = input.first() else { return Ok(None) };
-        let version = match self.check_version(first_byte, input) {
-            Ok(version) => version,
-            Err(refusal) => return refusal,
-        };
+        let Some(version) = self.check_version(first_byte, input)? else { return Ok(None) };
         if input.len() < HEADER_BYTES {
             return Ok(None);
         }
@@ -176,28 +172,25 @@ impl EnvelopeDecoder {
         }
     }
 
-    /// Looks at the first byte before a whole header is there: versions 1 and 2 have a shorter one.
-    fn check_version(
-        &self,
-        first_byte: u8,
-        input: &mut BytesMut,
-    ) -> Result<ProtocolVersion, Result<Option<Envelope>, Rejection>> {
+    /// Looks at the first byte before a whole header is there: versions 1 and 2 have a shorter one. `None` waits for it.
+    fn check_version(&self, first_byte: u8, input: &mut BytesMut) -> Result<Option<ProtocolVersion>, Rejection> {
         let number = first_byte & !Direction::RESPONSE_BIT;
-        if let Some(version) = ProtocolVersion::from_number(number) {
-            return Ok(version);
+        let known = ProtocolVersion::from_number(number);
+        if known.is_some() {
+            return Ok(known);
         }
         let error = ProtocolError::UnsupportedVersion { number };
         if ProtocolVersion::V3.number() <= number {
             // The length of an unknown version's header is unknown too: what has come is dropped, as Cassandra does.
             input.clear();
-            return Err(Err(self.reject(0, error)));
+            return Err(self.reject(0, error));
         }
         if input.len() < OLD_HEADER_BYTES {
-            return Err(Ok(None));
+            return Ok(None);
         }
-        let stream = i16::from(i8::from_be_bytes([input[OLD_STREAM_AT]]));
+        let stream = i16::from(input[OLD_STREAM_AT].cast_signed());
         input.clear();
-        Err(Err(Rejection { stream, reply: ReplyForm::Old { version: number }, error }))
+        Err(Rejection { stream, reply: ReplyForm::Old { version: number }, error })
     }
 
     fn check_header(
@@ -213,7 +206,7 @@ impl EnvelopeDecoder {
         let found = Direction::of_first_byte(input[0]);
         let opcode = Opcode::decode(input[OPCODE_AT], found)?;
         if found != self.direction {
-            return Err(ProtocolError::WrongDirection { opcode, found });
+            return Err(ProtocolError::WrongDirection { opcode, expected: self.direction, found });
         }
         if let Some(expected) = self.version.filter(|expected| *expected != version) {
             return Err(ProtocolError::VersionChanged { found: version, expected });
@@ -260,78 +253,6 @@ fn cut_off(header: EnvelopeHeader, input: &mut BytesMut, total_bytes: u64) -> Op
     let total_bytes = usize::try_from(total_bytes).ok().filter(|total_bytes| *total_bytes <= input.len())?;
     let mut whole = input.split_to(total_bytes).freeze();
     Some(Envelope { header, body: whole.split_off(HEADER_BYTES) })
-}
-
-/// One envelope being written at the end of `out`.
-///
-/// Dropping it without [`Self::finish`] leaves a header without a length behind; [`Self::cancel`] takes all back.
-#[derive(Debug)]
-pub struct EnvelopeWriter<'a> {
-    out: &'a mut BytesMut,
-    start: usize,
-}
-
-impl<'a> EnvelopeWriter<'a> {
-    /// Writes the header; USE_BETA is added for a beta version.
-    pub fn begin(
-        out: &'a mut BytesMut,
-        version: ProtocolVersion,
-        flags: EnvelopeFlags,
-        stream: i16,
-        opcode: Opcode,
-    ) -> Self {
-        let start = out.len();
-        let beta = if version.is_beta() { EnvelopeFlags::USE_BETA } else { EnvelopeFlags::NONE };
-        out.reserve(HEADER_BYTES);
-        out.put_u8(version.number() | opcode.direction().bit());
-        out.put_u8((flags | beta).0);
-        out.put_i16(stream);
-        out.put_u8(opcode.code());
-        out.put_u32(0); // Filled in by `finish`.
-        Self { out, start }
-    }
-
-    /// The buffer; the body is what is appended.
-    pub fn body(&mut self) -> &mut BytesMut {
-        self.out
-    }
-
-    #[must_use]
-    pub fn body_bytes(&self) -> usize {
-        self.out.len() - self.body_at()
-    }
-
-    pub(crate) fn body_at(&self) -> usize {
-        self.start + HEADER_BYTES
-    }
-
-    pub(crate) fn add_flags(&mut self, flags: EnvelopeFlags) {
-        self.out[self.start + 1] |= flags.0;
-    }
-
-    /// Fills in the length. Returns where the envelope starts in the buffer.
-    ///
-    /// # Errors
-    /// [`ProtocolError::ResponseTooBig`] from 2 GiB on; the buffer is then as it was before [`Self::begin`].
-    pub fn finish(self) -> Result<usize, ProtocolError> {
-        let body_bytes = self.body_bytes();
-        match i32::try_from(body_bytes) {
-            Ok(length) => {
-                let length_at = self.start + LENGTH_AT;
-                self.out[length_at..length_at + size_of::<i32>()].copy_from_slice(&length.to_be_bytes());
-                Ok(self.start)
-            }
-            Err(_) => {
-                self.cancel();
-                Err(ProtocolError::ResponseTooBig { body_bytes })
-            }
-        }
-    }
-
-    /// Takes everything back that was written since [`Self::begin`].
-    pub fn cancel(self) {
-        self.out.truncate(self.start);
-    }
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ mod compression;
 mod consistency;
 mod crc;
 mod envelope;
+mod envelope_writer;
 mod error;
 mod event;
 mod frame;
@@ -63,9 +64,10 @@ pub use column_type::{read_type, write_type};
 pub use compression::{Compression, CompressionError, decompress_envelope};
 pub use consistency::Consistency;
 pub use envelope::{
-    Envelope, EnvelopeDecoder, EnvelopeFlags, EnvelopeHeader, EnvelopeWriter, HEADER_BYTES, MESSAGE_BYTES_MAX,
+    Envelope, EnvelopeDecoder, EnvelopeFlags, EnvelopeHeader, HEADER_BYTES, MESSAGE_BYTES_MAX,
     MESSAGE_BYTES_MAX_BEFORE_AUTH,
 };
+pub use envelope_writer::EnvelopeWriter;
 pub use error::{ErrorBody, ErrorCode, ErrorMessage, FailureReason, ReplicaFailures, Responses, WriteType};
 pub use event::{
     EVENT_STREAM, Event, EventType, SchemaChange, SchemaChangeKind, SchemaChangeTarget, StatusChange, TopologyChange,

@@ -87,7 +87,7 @@ impl Opcode {
         if opcode.direction() == direction {
             Ok(opcode)
         } else {
-            Err(ProtocolError::WrongDirection { opcode, found: direction })
+            Err(ProtocolError::WrongDirection { opcode, expected: opcode.direction(), found: direction })
         }
     }
 

@@ -9,7 +9,8 @@
 use bytes::BytesMut;
 
 use crate::compression::CompressionError;
-use crate::envelope::{EnvelopeFlags, EnvelopeWriter};
+use crate::envelope::EnvelopeFlags;
+use crate::envelope_writer::EnvelopeWriter;
 use crate::error::ErrorCode;
 use crate::opcode::{Direction, Opcode};
 use crate::primitives::write_string;
@@ -27,8 +28,8 @@ pub enum ProtocolError {
     VersionChanged { found: ProtocolVersion, expected: ProtocolVersion },
     #[error("Unknown opcode {code}")]
     UnknownOpcode { code: u8 },
-    #[error("Wrong protocol direction (expected {}, got {found}) for opcode {} ({opcode})", opcode.direction(), opcode.code())]
-    WrongDirection { opcode: Opcode, found: Direction },
+    #[error("Wrong protocol direction (expected {expected}, got {found}) for opcode {} ({opcode})", opcode.code())]
+    WrongDirection { opcode: Opcode, expected: Direction, found: Direction },
     /// `total_bytes` counts the header. The client may go on: the message was skipped.
     #[error("Request is too big: length {total_bytes} exceeds maximum allowed length {max_bytes}.")]
     RequestTooBig { total_bytes: u64, max_bytes: u64 },

@@ -18,9 +18,10 @@ pub use prepare::Prepare;
 pub use startup::Startup;
 pub use values::{BoundValue, BoundValues};
 
-use crate::envelope::{Envelope, EnvelopeFlags, EnvelopeWriter};
+use crate::envelope::{Envelope, EnvelopeFlags};
+use crate::envelope_writer::EnvelopeWriter;
 use crate::event::EventType;
-use crate::opcode::Opcode;
+use crate::opcode::{Direction, Opcode};
 use crate::primitives::{
     BytesMap, Reader, Utf8Bytes, write_bytes_map, write_long_string, write_string_list, write_value,
 };
@@ -96,7 +97,11 @@ impl Request {
             | Opcode::Event
             | Opcode::AuthChallenge
             | Opcode::AuthSuccess => {
-                return Err(ProtocolError::WrongDirection { opcode, found: opcode.direction() });
+                return Err(ProtocolError::WrongDirection {
+                    opcode,
+                    expected: Direction::Request,
+                    found: Direction::Response,
+                });
             }
         })
     }

@@ -24,10 +24,11 @@ pub use rows::{RowRef, Rows};
 pub use rows_writer::{RowsHead, RowsWriter};
 pub use supported::Supported;
 
-use crate::envelope::{Envelope, EnvelopeFlags, EnvelopeWriter};
+use crate::envelope::{Envelope, EnvelopeFlags};
+use crate::envelope_writer::EnvelopeWriter;
 use crate::error::ErrorMessage;
 use crate::event::{Event, SchemaChange};
-use crate::opcode::Opcode;
+use crate::opcode::{Direction, Opcode};
 use crate::primitives::{BytesMap, Reader, write_bytes_map, write_string, write_string_list, write_value};
 use crate::rejection::ProtocolError;
 use crate::version::ProtocolVersion;
@@ -159,7 +160,13 @@ impl Response {
             | Opcode::Execute
             | Opcode::Register
             | Opcode::Batch
-            | Opcode::AuthResponse => return Err(ProtocolError::WrongDirection { opcode, found: opcode.direction() }),
+            | Opcode::AuthResponse => {
+                return Err(ProtocolError::WrongDirection {
+                    opcode,
+                    expected: Direction::Response,
+                    found: Direction::Request,
+                });
+            }
         })
     }
 }

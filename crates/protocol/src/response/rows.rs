@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::metadata::{HAS_MORE_PAGES, METADATA_CHANGED, NO_METADATA, ResultMetadata};
+use super::metadata::{GLOBAL_TABLE, HAS_MORE_PAGES, METADATA_CHANGED, NO_METADATA, ResultMetadata};
 use crate::primitives::{Reader, write_short_bytes, write_value};
 use crate::rejection::ProtocolError;
 use crate::version::ProtocolVersion;
@@ -17,7 +17,7 @@ pub struct Rows {
     /// `None` when the client asked to skip it.
     pub metadata: Option<Arc<ResultMetadata>>,
     pub column_count: u32,
-    /// Of a result whose columns are all of one table: Cassandra sets the flag also where it skips the columns.
+    /// Whether all columns are of one table. Counts only where `metadata` is skipped: Cassandra sets the flag there too.
     pub is_one_table: bool,
     /// Set when there are more pages.
     pub paging_state: Option<Bytes>,
@@ -67,8 +67,9 @@ impl Rows {
     pub(super) fn encode(&self, version: ProtocolVersion, out: &mut BytesMut) {
         let new_metadata_id = self.new_metadata_id.as_ref().filter(|_| ProtocolVersion::V5 <= version);
         let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
+        let is_one_table = self.metadata.as_ref().map_or(self.is_one_table, |metadata| metadata.flags() != 0);
         out.put_u32(
-            flag(super::metadata::GLOBAL_TABLE, self.is_one_table)
+            flag(GLOBAL_TABLE, is_one_table)
                 | flag(HAS_MORE_PAGES, self.paging_state.is_some())
                 | flag(NO_METADATA, self.metadata.is_none())
                 | flag(METADATA_CHANGED, new_metadata_id.is_some()),
@@ -109,7 +110,7 @@ impl Rows {
         Ok(Self {
             metadata,
             column_count: u32::try_from(column_count).expect("read as 31 bits"),
-            is_one_table: flags & super::metadata::GLOBAL_TABLE != 0,
+            is_one_table: flags & GLOBAL_TABLE != 0,
             paging_state,
             new_metadata_id,
             row_count: u32::try_from(row_count).expect("read as 31 bits"),
@@ -144,5 +145,27 @@ impl RowRef {
     #[must_use]
     pub fn cells(&self) -> &[Option<Bytes>] {
         &self.cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::{Bytes, BytesMut};
+
+    use super::Rows;
+    use crate::primitives::Reader;
+    use crate::response::ResultMetadata;
+    use crate::version::ProtocolVersion;
+
+    #[test]
+    fn rows_without_columns_name_no_table() {
+        let mut rows = Rows::new(Arc::new(ResultMetadata::default()), 0, Bytes::new());
+        rows.is_one_table = true; // As a server may claim.
+        let mut out = BytesMut::new();
+        rows.encode(ProtocolVersion::V4, &mut out);
+        let again = Rows::decode(&mut Reader::new(out.freeze())).unwrap();
+        assert!(!again.is_one_table && again.iter().next().is_none());
     }
 }

@@ -7,7 +7,8 @@ use bytes::{BufMut, BytesMut};
 
 use super::ResponseExtras;
 use super::metadata::{HAS_MORE_PAGES, METADATA_CHANGED, NO_METADATA, ResultMetadata};
-use crate::envelope::{EnvelopeFlags, EnvelopeWriter};
+use crate::envelope::EnvelopeFlags;
+use crate::envelope_writer::EnvelopeWriter;
 use crate::opcode::Opcode;
 use crate::primitives::{write_short_bytes, write_value};
 use crate::rejection::ProtocolError;

@@ -1,12 +1,14 @@
 //! Bytes of a real Cassandra 5.0.9, recorded by `golden/capture.py`: what it sent and what it accepted must come out of our
 //! encoders bit by bit.
 
+use std::sync::Arc;
+
 use bytes::BytesMut;
 
 use crate::{
     Compression, Envelope, EnvelopeDecoder, ErrorBody, FrameDecoder, FrameEncoder, FrameFormat, Inbound,
-    MESSAGE_BYTES_MAX, ProtocolVersion, Request, RequestMessage, Response, ResponseMessage, ResultBody, RowsHead,
-    RowsWriter, Supported,
+    MESSAGE_BYTES_MAX, ProtocolVersion, Request, RequestMessage, Response, ResponseMessage, ResultBody, ResultMetadata,
+    RowsHead, RowsWriter, Supported,
 };
 
 const RECORDED: &str = include_str!("../../golden/cassandra-5.0.9.txt");
@@ -73,19 +75,26 @@ fn every_recorded_request_is_understood_and_encoded_alike() {
 
 #[test]
 fn the_rows_writer_writes_what_cassandra_wrote() {
-    let mut written_count = 0;
+    let (mut written_count, mut prepared) = (0, Arc::new(ResultMetadata::default()));
     for recorded in recorded().into_iter().filter(|recorded| recorded.kind == "response") {
         let stream = envelope(EnvelopeDecoder::for_responses(0), &recorded.bytes).header.stream;
-        let ResponseMessage { response: Response::Result(ResultBody::Rows(rows)), extras } = response(&recorded.bytes)
-        else {
+        let ResponseMessage { response: Response::Result(result), extras } = response(&recorded.bytes) else {
             continue;
         };
-        let Some(metadata) = &rows.metadata else { continue }; // A client does not know what was skipped.
+        let rows = match result {
+            ResultBody::Rows(rows) => rows,
+            ResultBody::Prepared(answer) => {
+                prepared = answer.result;
+                continue;
+            }
+            ResultBody::Void | ResultBody::SetKeyspace(_) | ResultBody::SchemaChange(_) => continue,
+        };
+        let metadata = rows.metadata.as_ref().unwrap_or(&prepared); // Skipped only behind its own PREPARE.
         let head = RowsHead {
             version: recorded.version,
             stream,
             metadata,
-            skip_metadata: false,
+            skip_metadata: rows.metadata.is_none(),
             new_metadata_id: rows.new_metadata_id.as_deref(),
         };
         let mut out = BytesMut::from(&b"before"[..]);
