@@ -25,7 +25,7 @@ DEFAULT_PROTOCOL = 5
 _VALUED = ("rule", "protocol", "page", "pages", "consistency", "serial", "timestamp", "keyspace", "now", "bind", "any",
            "mask", "filter", "batch", "extra-keyspaces", "payload")
 _FLAGS = ("prepare", "raw", "exclusive", "unordered", "skip-metadata", "tracing")
-_NOT_IN_KEY = ("rule",)
+_NOT_IN_KEY = ("rule", "mask")
 
 
 class BadCase(ValueError):
@@ -90,9 +90,10 @@ class Case:
     def _parse(self, source):
         defaults, directives, lines, start = {}, {}, [], 0
         for number, line in enumerate(source.split("\n"), 1):
-            if not lines and (not line.strip() or line.startswith("#")):
+            between = not lines and "raw" not in directives
+            if between and (not line.strip() or line.startswith("#")):
                 continue
-            if not lines and line.startswith("-- "):
+            if between and line.startswith("-- "):
                 self._directive(line[3:].strip(), number, defaults, directives)
                 continue
             if not lines:
