@@ -206,12 +206,22 @@ impl Lexer<'_> {
             match (self.peek(0), self.peek(1)) {
                 (_, Some(b'$')) => return self.take(2, TokenKind::StringLiteral),
                 (None, _) => {
-                    // Cassandra gives up where the closing sign should have stood, at the very start.
-                    self.at = body;
+                    self.at = self.unclosed_dollar_string_end(body);
                     return Err(LexReason::Expected("'$'"));
                 }
                 _ => self.at += 1,
             }
+        }
+    }
+
+    /// Where Cassandra misses the closing sign: it reads all but the last character as content, and expects the sign
+    /// there.
+    fn unclosed_dollar_string_end(&self, body: usize) -> usize {
+        let length = self.bytes.len();
+        let is_start = |at: &usize| self.bytes.get(*at).is_some_and(|byte| byte & 0xC0 != 0x80);
+        match (body..length).rev().find(is_start) {
+            Some(last) if self.bytes.get(last) != Some(&b'$') => last,
+            _ => length,
         }
     }
 

@@ -23,6 +23,7 @@
 //! [`NESTING_MAX`] nested literals, selectors, terms or types; [`MARKERS_MAX`] bind markers.
 
 mod ast;
+mod diagnose;
 mod error;
 mod grammar;
 mod keyword;

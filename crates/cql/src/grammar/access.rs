@@ -60,7 +60,7 @@ impl Parser<'_> {
             self.expect(TokenKind::Revoke)?;
         }
         let preposition = if grants { TokenKind::To } else { TokenKind::From };
-        if self.kind_ahead(1) == preposition {
+        if self.kind_ahead(1) == preposition || !self.starts_permission_set() {
             let role = self.role_name()?;
             self.expect(preposition)?;
             let grantee = self.role_name()?;
@@ -81,6 +81,10 @@ impl Parser<'_> {
         } else {
             Statement::RevokePermissions(RevokePermissions { permissions, resource, revokee: grantee })
         })
+    }
+
+    fn starts_permission_set(&self) -> bool {
+        self.is(TokenKind::All) || permission_of(self.kind()).is_some()
     }
 
     fn refuse_inapplicable(&mut self, permissions: &PermissionSet, resource: &Resource) {
@@ -107,19 +111,7 @@ impl Parser<'_> {
     }
 
     fn permission(&mut self) -> Parsed<Permission> {
-        let permission = match self.kind() {
-            TokenKind::Create => Permission::Create,
-            TokenKind::Alter => Permission::Alter,
-            TokenKind::Drop => Permission::Drop,
-            TokenKind::Select => Permission::Select,
-            TokenKind::Modify => Permission::Modify,
-            TokenKind::Authorize => Permission::Authorize,
-            TokenKind::Describe => Permission::Describe,
-            TokenKind::Execute => Permission::Execute,
-            TokenKind::Unmask => Permission::Unmask,
-            TokenKind::SelectMasked => Permission::SelectMasked,
-            _ => return self.reject(),
-        };
+        let Some(permission) = permission_of(self.kind()) else { return self.reject() };
         self.at += 1;
         Ok(permission)
     }
@@ -334,6 +326,22 @@ impl Parser<'_> {
         self.expect_all(&[TokenKind::Drop, TokenKind::Identity])?;
         let if_exists = self.if_exists()?;
         Ok(IdentityStatement::Drop { identity: self.identity()?, if_exists })
+    }
+}
+
+fn permission_of(kind: TokenKind) -> Option<Permission> {
+    match kind {
+        TokenKind::Create => Some(Permission::Create),
+        TokenKind::Alter => Some(Permission::Alter),
+        TokenKind::Drop => Some(Permission::Drop),
+        TokenKind::Select => Some(Permission::Select),
+        TokenKind::Modify => Some(Permission::Modify),
+        TokenKind::Authorize => Some(Permission::Authorize),
+        TokenKind::Describe => Some(Permission::Describe),
+        TokenKind::Execute => Some(Permission::Execute),
+        TokenKind::Unmask => Some(Permission::Unmask),
+        TokenKind::SelectMasked => Some(Permission::SelectMasked),
+        _ => None,
     }
 }
 

@@ -32,8 +32,9 @@ pub(crate) use name::{is_function_word, is_user_type_word};
 use crate::ast::statement::{BindMarker, ParsedStatement};
 use crate::ast::term::{Marker, Term};
 use crate::ast::type_name::TypeName;
+use crate::diagnose::{diagnose, lexical};
 use crate::error::{Position, SyntaxError};
-use crate::lexer::{Lexed, Token, lex};
+use crate::lexer::{LexError, Lexed, Token, lex};
 use crate::token::TokenKind;
 
 /// How deep literals, terms, selectors, types and parentheses may nest.
@@ -56,7 +57,7 @@ const TEXT_BYTES_MAX: usize = u32::MAX as usize - 1;
 /// # Errors
 /// [`SyntaxError`] as Cassandra words it; also beyond [`NESTING_MAX`] and [`MARKERS_MAX`].
 pub fn parse_statement(text: &str) -> Result<ParsedStatement, SyntaxError> {
-    run(text, |parser| {
+    run(text, "query", |parser| {
         let statement = parser.statement()?;
         while parser.accept(TokenKind::Semicolon) {}
         parser.expect(TokenKind::EndOfInput)?;
@@ -70,7 +71,7 @@ pub fn parse_statement(text: &str) -> Result<ParsedStatement, SyntaxError> {
 /// # Errors
 /// [`SyntaxError`] when the text is not exactly one type.
 pub fn parse_type(text: &str) -> Result<TypeName, SyntaxError> {
-    run(text, |parser| {
+    run(text, "type_name", |parser| {
         let type_name = parser.type_name()?;
         parser.expect(TokenKind::EndOfInput)?;
         Ok(type_name)
@@ -83,7 +84,7 @@ pub fn parse_type(text: &str) -> Result<TypeName, SyntaxError> {
 /// # Errors
 /// [`SyntaxError`] when the text is not exactly one term.
 pub fn parse_term(text: &str) -> Result<Term, SyntaxError> {
-    run(text, |parser| {
+    run(text, "term", |parser| {
         let term = parser.term()?;
         parser.expect(TokenKind::EndOfInput)?;
         Ok(term)
@@ -91,7 +92,11 @@ pub fn parse_term(text: &str) -> Result<Term, SyntaxError> {
     .map(|(term, _)| term)
 }
 
-fn run<T>(text: &str, parse: impl FnOnce(&mut Parser<'_>) -> Parsed<T>) -> Result<(T, Vec<BindMarker>), SyntaxError> {
+fn run<T>(
+    text: &str,
+    entry: &str,
+    parse: impl FnOnce(&mut Parser<'_>) -> Parsed<T>,
+) -> Result<(T, Vec<BindMarker>), SyntaxError> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(SyntaxError::plain(format!("Statement of {} bytes is too long", text.len())));
     }
@@ -115,21 +120,26 @@ fn run<T>(text: &str, parse: impl FnOnce(&mut Parser<'_>) -> Parsed<T>) -> Resul
                 "nested too deeply: at most {NESTING_MAX} levels and {OPERATORS_MAX} operators are supported"
             ),
         }),
-        _ => Err(explain(&parser, error.as_ref())),
+        _ => Err(explain(&parser, entry, error.as_ref())),
     }
 }
 
-fn explain(parser: &Parser<'_>, error: Option<&crate::lexer::LexError>) -> SyntaxError {
-    if let Some(refusal) = &parser.refusal {
-        return SyntaxError::plain(refusal.clone());
+/// What Cassandra reports first: a broken rule beside the grammar, or the fault that the diagnosis finds.
+fn explain(parser: &Parser<'_>, entry: &str, lex_error: Option<&LexError>) -> SyntaxError {
+    let refused = parser.refusal.as_ref().map(|(at, message)| (*at, SyntaxError::plain(message.clone())));
+    let (refused_at, refusal) = refused.unzip();
+    match (diagnose(parser.text, entry), refusal) {
+        (Some((noticed, _)), Some(refusal)) if refused_at <= Some(noticed) => refusal,
+        (Some((_, fault)), _) => fault,
+        (None, Some(refusal)) => refusal,
+        (None, None) => plain_fault(parser, lex_error),
     }
-    if let Some(error) = error {
-        let found = parser.text.get(error.offset..).and_then(|rest| rest.chars().next());
-        let found = found.map_or_else(|| "<EOF>".to_owned(), |found| found.to_string());
-        return SyntaxError {
-            position: Some(Position::of(parser.text, error.offset)),
-            message: format!("no viable alternative at character '{found}'"),
-        };
+}
+
+/// The message when the diagnosis gave up: where the tree builder stopped.
+fn plain_fault(parser: &Parser<'_>, lex_error: Option<&LexError>) -> SyntaxError {
+    if let Some(error) = lex_error {
+        return lexical(parser.text, error);
     }
     let end = TokenKind::EndOfInput.display_name();
     let found = parser.tokens.get(parser.furthest).map_or(end, |token| parser.text_of(*token));
@@ -159,8 +169,8 @@ struct Parser<'a> {
     markers: Vec<BindMarker>,
     nesting: u32,
     operators: u32,
-    /// The first rule beside the grammar that the statement breaks. Cassandra parses on, and so do we.
-    refusal: Option<String>,
+    /// The first rule beside the grammar that the statement breaks, and where. Cassandra parses on, and so do we.
+    refusal: Option<(usize, String)>,
     /// Where a guess at a type hint failed.
     failed_hints: Vec<usize>,
 }
@@ -238,7 +248,7 @@ impl<'a> Parser<'a> {
     /// Remembers the first rule that is broken beside the grammar.
     fn refuse(&mut self, message: impl FnOnce() -> String) {
         if self.refusal.is_none() {
-            self.refusal = Some(message());
+            self.refusal = Some((self.at, message()));
         }
     }
 
@@ -347,7 +357,7 @@ impl<'a> Parser<'a> {
 }
 
 /// What a string literal stands for, `'…'` with doubled quotes or `$$…$$`.
-fn string_content(literal: &str) -> Box<str> {
+pub(crate) fn string_content(literal: &str) -> Box<str> {
     if let Some(body) = literal.strip_prefix("$$").and_then(|rest| rest.strip_suffix("$$")) {
         return body.into();
     }
@@ -355,7 +365,7 @@ fn string_content(literal: &str) -> Box<str> {
 }
 
 /// Strips the outer quotes and resolves doubled ones.
-fn unquote(literal: &str, quote: char) -> Box<str> {
+pub(crate) fn unquote(literal: &str, quote: char) -> Box<str> {
     let body = literal.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)).unwrap_or(literal);
     if !body.contains(quote) {
         return body.into();

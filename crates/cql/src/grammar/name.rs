@@ -196,7 +196,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn function_name(&mut self) -> Parsed<QualifiedName> {
-        let keyspace = if self.kind_ahead(1) == TokenKind::Dot {
+        let keyspace = if self.is(TokenKind::QuestionMark) || self.kind_ahead(1) == TokenKind::Dot {
             let keyspace = self.keyspace_name()?;
             self.expect(TokenKind::Dot)?;
             Some(keyspace)
