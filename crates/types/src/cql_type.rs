@@ -393,7 +393,7 @@ impl fmt::Display for MaybeQuoted<'_> {
 }
 
 /// CQL's reserved words, sorted. Source: Cassandra 5.0, `reserved_keywords.txt`.
-const RESERVED: [&str; 51] = [
+const RESERVED: [&str; 57] = [
     "add",
     "allow",
     "alter",
@@ -406,7 +406,6 @@ const RESERVED: [&str; 51] = [
     "by",
     "columnfamily",
     "create",
-    "default",
     "delete",
     "desc",
     "describe",
@@ -426,8 +425,6 @@ const RESERVED: [&str; 51] = [
     "keyspace",
     "limit",
     "materialized",
-    "mbean",
-    "mbeans",
     "modify",
     "nan",
     "norecursive",
@@ -439,10 +436,19 @@ const RESERVED: [&str; 51] = [
     "order",
     "primary",
     "rename",
-    "replace",
     "revoke",
     "schema",
     "select",
     "set",
     "table",
+    "to",
+    "token",
+    "truncate",
+    "unlogged",
+    "update",
+    "use",
+    "using",
+    "view",
+    "where",
+    "with",
 ];

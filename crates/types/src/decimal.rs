@@ -15,8 +15,8 @@ use num_bigint::{BigInt, Sign};
 use num_integer::Integer as _;
 use num_traits::{One as _, Signed as _, ToPrimitive as _, Zero as _};
 
-/// Digits that an operation may add to bring two numbers to one scale: some hundred kilobytes and milliseconds.
-pub const DIGITS_MAX: i64 = 1_000_000;
+/// Digits that an operation may add to bring two numbers to one scale: 40 kilobytes and some milliseconds.
+pub const DIGITS_MAX: i64 = 100_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decimal {
@@ -93,14 +93,15 @@ impl Decimal {
         if self.unscaled.is_zero() {
             return Self::zero();
         }
-        let ten = BigInt::from(10);
-        while i32::MIN < self.scale {
-            let (quotient, remainder) = self.unscaled.div_rem(&ten);
-            if !remainder.is_zero() {
-                break;
+        // Large powers first: one zero at a time would be quadratic in the digits.
+        for zeros in [16_384, 2_048, 256, 32, 4, 1] {
+            let power = num_traits::pow(BigInt::from(10), usize::try_from(zeros).unwrap_or(1));
+            while power.bits() <= self.unscaled.bits() {
+                let (quotient, remainder) = self.unscaled.div_rem(&power);
+                let Some(scale) = self.scale.checked_sub(zeros).filter(|_| remainder.is_zero()) else { break };
+                self.unscaled = quotient;
+                self.scale = scale;
             }
-            self.unscaled = quotient;
-            self.scale -= 1;
         }
         self
     }

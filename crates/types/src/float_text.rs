@@ -160,8 +160,13 @@ fn generate(exponent: i32, odd: u64, fraction_bits: i32, bits_below_point: i32, 
     }
     let rest_bits = fraction_bits + rest_twos + bits_of_power_of_5(rest_fives);
     let tens_bits = scale_twos + 1 + bits_of_power_of_5(scale_fives + 1);
-    // Java has three paths by size; only the widest one counts a tie with the upper neighbour as reached.
-    let fits_word = rest_bits < 64 && tens_bits < 64;
+    // Java has three paths by size. Its int and long wrap around; the widest one counts a tie with the upper neighbour as
+    // reached. Both show in the digits.
+    let word = match rest_bits.max(tens_bits) {
+        ..32 => Word::Int,
+        32..64 => Word::Long,
+        _ => Word::Unbounded,
+    };
 
     let power = |fives: i32, twos: i32| BigUint::from(5u32).pow(fives.unsigned_abs()) << twos.unsigned_abs();
     let mut rest = BigUint::from(odd) * power(rest_fives, rest_twos);
@@ -176,10 +181,7 @@ fn generate(exponent: i32, odd: u64, fraction_bits: i32, bits_below_point: i32, 
         let (digit, remainder) = rest.div_rem(&scale);
         rest = remainder * 10u32;
         margin *= 10u32;
-        let overflown = fits_word && !first && 63 < margin.bits();
-        low = overflown || rest < margin;
-        let upper = &rest + &margin;
-        high = overflown || if fits_word { tens < upper } else { tens <= upper };
+        (low, high) = word.reached(&rest, &margin, &tens, first);
         if first && digit.is_zero() && !high {
             decimal_exponent -= 1; // The estimate was one too high.
         } else {
@@ -191,13 +193,52 @@ fn generate(exponent: i32, odd: u64, fraction_bits: i32, bits_below_point: i32, 
         first = false;
     }
     let exponent = decimal_exponent + 1;
-    let doubled = rest << 1u32;
-    let up = high && (!low || doubled > tens || (doubled == tens && digits.last().is_some_and(|digit| digit % 2 == 1)));
+    let remainder_side = word.compare_doubled(&rest, &tens);
+    let odd_last = digits.last().is_some_and(|digit| digit % 2 == 1);
+    let up = high && (!low || remainder_side.is_gt() || (remainder_side.is_eq() && odd_last));
     let mut result = Digits { digits, exponent };
     if up {
         result.round_up();
     }
     result
+}
+
+/// In what Java computes the digits of this number.
+#[derive(Clone, Copy)]
+enum Word {
+    Int,
+    Long,
+    Unbounded,
+}
+
+impl Word {
+    /// The number as it stands in a Java variable of this width.
+    fn wrap(self, number: &BigUint) -> i64 {
+        let low = number.iter_u64_digits().next().unwrap_or(0) as i64;
+        if matches!(self, Self::Int) { i64::from(low as i32) } else { low }
+    }
+
+    /// Whether the digits so far already tell the number from its lower and from its upper neighbour.
+    fn reached(self, rest: &BigUint, margin: &BigUint, tens: &BigUint, first: bool) -> (bool, bool) {
+        if matches!(self, Self::Unbounded) {
+            return (rest < margin, *tens <= rest + margin);
+        }
+        let wrapped_margin = self.wrap(margin);
+        if !first && wrapped_margin <= 0 {
+            return (true, true);
+        }
+        (self.wrap(rest) < wrapped_margin, self.wrap(tens) < self.wrap(&(rest + margin)))
+    }
+
+    /// Twice the rest against ten: which of two digits is nearer.
+    fn compare_doubled(self, rest: &BigUint, tens: &BigUint) -> std::cmp::Ordering {
+        let doubled = rest << 1u32;
+        match self {
+            Self::Unbounded => doubled.cmp(tens),
+            Self::Long => self.wrap(&doubled).wrapping_sub(self.wrap(tens)).cmp(&0),
+            Self::Int => (self.wrap(&doubled) as i32).wrapping_sub(self.wrap(tens) as i32).cmp(&0),
+        }
+    }
 }
 
 impl Digits {
@@ -217,6 +258,7 @@ impl Digits {
 }
 
 /// The decimal exponent, at most one too high.
+#[expect(clippy::approx_constant, reason = "the estimate must be Java's own, rounding included")]
 fn estimate_exponent(significand: u64, exponent: i32) -> i32 {
     let unit = f64::from_bits((1_023 << SIGNIFICAND_BITS) | (significand & ((1 << SIGNIFICAND_BITS) - 1)));
     let estimate = (unit - 1.5) * 0.289_529_654 + 0.176_091_259 + f64::from(exponent) * 0.301_029_995_663_981;
@@ -282,6 +324,9 @@ mod tests {
         }
         assert_eq!(f32_text(3.4e38), "3.4E38");
         assert_eq!(f32_text(f32::from_bits(1)), "1.4E-45");
+        // Not the shortest digits, and once not even the nearest ones: a Java long overflows.
+        assert_eq!(f32_text(f32::from_bits(0x527a_419c)), "2.68710642E11");
+        assert_eq!(f32_text(f32::from_bits(0x6900_0000)), "9.6714065E24");
     }
 
     proptest::proptest! {

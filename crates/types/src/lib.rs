@@ -39,3 +39,6 @@ pub use error::{MarshalError, TypeError};
 
 #[cfg(test)]
 mod golden_tests;
+
+#[cfg(test)]
+mod order_tests;
