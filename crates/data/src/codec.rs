@@ -328,3 +328,6 @@ impl<'a> Reader<'a> {
         Ok(Cell { timestamp, ttl, local_deletion_secs, value })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,3 +85,112 @@ pub fn slices_left(command: &ReadCommand, key: &PartitionKey) -> Vec<Slice> {
     }
     slices
 }
+
+#[cfg(test)]
+mod tests {
+    use helenus_types::CqlType;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::key::{ClusteringType, ClusteringTypes};
+    use crate::read::{ColumnSelection, KeyRange, ReadLimits, RowFilter, TableId};
+    use crate::{Blob, Cell, ColumnId};
+
+    const COLUMN: ColumnId = ColumnId(1);
+    const STATIC: ColumnId = ColumnId(2);
+
+    fn types() -> ClusteringTypes {
+        ClusteringTypes::new(vec![ClusteringType { ty: CqlType::Int, descending: false }])
+    }
+
+    /// Partitions `a`, `b`, `c`, … with the given clusterings each; `None` for a partition that has a static row only.
+    fn data(partitions: &[(&str, &[i32])]) -> BTreeMap<PartitionKey, Partition> {
+        partitions
+            .iter()
+            .map(|(name, rows)| {
+                let key = PartitionKey::new(name.as_bytes());
+                let mut partition = Partition::new(key.clone());
+                partition.static_row_mut().add_cell(STATIC, Cell::live(1, Blob::from(name.as_bytes())));
+                for row in *rows {
+                    let clustering = types().clustering(&[row.to_be_bytes()]);
+                    partition.row_mut(&clustering).add_cell(COLUMN, Cell::live(1, Blob::from([1])));
+                }
+                (key, partition)
+            })
+            .collect()
+    }
+
+    fn command(direction: Direction, limits: ReadLimits) -> ReadCommand {
+        ReadCommand {
+            table: TableId(Uuid::from_u128(1)),
+            target: ReadTarget::Range(KeyRange::all()),
+            slices: vec![Slice::all()],
+            direction,
+            columns: ColumnSelection::All,
+            filter: RowFilter::default(),
+            limits,
+            now_secs: 100,
+            resume: None,
+        }
+    }
+
+    fn rows(result: &ReadResult) -> Vec<(String, Option<i32>)> {
+        let mut all = Vec::new();
+        for partition in &result.partitions {
+            let name = String::from_utf8_lossy(partition.key.bytes()).into_owned();
+            if partition.rows.is_empty() {
+                all.push((name.clone(), None));
+            }
+            for row in &partition.rows {
+                let value = row.clustering.values().next().expect("one column");
+                all.push((name.clone(), Some(i32::from_be_bytes(value.try_into().expect("an int")))));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn pages_of_any_size_add_up_to_the_whole_answer() {
+        let data = data(&[("a", &[1, 2, 3]), ("b", &[]), ("c", &[5]), ("d", &[1, 2])]);
+        for direction in [Direction::Forward, Direction::Reversed] {
+            for per_partition in [1, 2, u64::MAX] {
+                let whole = ReadLimits { rows_per_partition: per_partition, ..ReadLimits::NONE };
+                let expected = rows(&read(&data, &command(direction, whole)));
+                for page_rows in 1..5 {
+                    let mut command = command(direction, ReadLimits { rows: page_rows, ..whole });
+                    let mut found = Vec::new();
+                    loop {
+                        let page = read(&data, &command);
+                        assert!(page.row_count() <= page_rows);
+                        found.extend(rows(&page));
+                        command.resume = page.next;
+                        if command.resume.is_none() {
+                            break;
+                        }
+                    }
+                    assert_eq!(found, expected, "pages of {page_rows}, {per_partition} a partition, {direction:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_partition_with_a_static_row_only_counts_unless_the_clustering_is_restricted() {
+        let data = data(&[("b", &[])]);
+        let free = command(Direction::Forward, ReadLimits::NONE);
+        assert_eq!(rows(&read(&data, &free)), [("b".to_owned(), None)]);
+        let restricted = ReadLimits { static_only_counts: false, ..ReadLimits::NONE };
+        assert!(rows(&read(&data, &command(Direction::Forward, restricted))).is_empty());
+    }
+
+    #[test]
+    fn expired_and_deleted_cells_do_not_make_a_row_and_are_counted() {
+        let mut data = data(&[("a", &[1, 2])]);
+        let partition = data.values_mut().next().expect("one partition");
+        let clustering = types().clustering(&[1i32.to_be_bytes()]);
+        partition.row_mut(&clustering).add_cell(COLUMN, Cell::tombstone(2, 50));
+        let result = read(&data, &command(Direction::Forward, ReadLimits::NONE));
+        assert_eq!(rows(&result), [("a".to_owned(), Some(2))]);
+        assert_eq!(result.stats.tombstones, 1);
+    }
+}

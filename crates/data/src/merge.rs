@@ -32,6 +32,28 @@ struct Input {
     open: DeletionTime,
 }
 
+impl Input {
+    /// Whether its next step is not known yet. A marker that only ends may be a cut between two batches: the next batch
+    /// then opens the same deletion again at the same position.
+    fn is_starved(&self) -> bool {
+        if self.finished || 1 < self.pending.len() {
+            return false;
+        }
+        match self.pending.front() {
+            Some(Unfiltered::Marker(marker)) => marker.begins.is_none(),
+            Some(Unfiltered::Row(_)) => false,
+            None => true,
+        }
+    }
+
+    /// Takes the markers at `position`; what the last of them begins is open from there on.
+    fn take_markers_at(&mut self, position: &[u8]) {
+        while let Some(Unfiltered::Marker(marker)) = self.pending.pop_front_if(|head| head.order() == position) {
+            self.open = marker.begins.unwrap_or(DeletionTime::LIVE);
+        }
+    }
+}
+
 pub struct Merger {
     inputs: Vec<Input>,
     partition_deletion: DeletionTime,
@@ -59,7 +81,7 @@ impl Merger {
 
     pub fn step(&mut self) -> MergeStep {
         loop {
-            if let Some(starved) = self.inputs.iter().position(|input| input.pending.is_empty() && !input.finished) {
+            if let Some(starved) = self.inputs.iter().position(Input::is_starved) {
                 return MergeStep::NeedsInput(starved);
             }
             let Some(first) = self.first() else { return MergeStep::Done };
@@ -99,19 +121,14 @@ impl Merger {
     }
 
     fn merge_markers(&mut self, first: usize) -> Option<Marker> {
-        let Some(Unfiltered::Marker(marker)) = self.inputs[first].pending.pop_front() else { return None };
-        self.inputs[first].open = marker.begins.unwrap_or(DeletionTime::LIVE);
-        for input in &mut self.inputs[first + 1..] {
-            let same = input.pending.front().is_some_and(|head| head.order() == marker.position.order());
-            if same && let Some(Unfiltered::Marker(other)) = input.pending.pop_front() {
-                input.open = other.begins.unwrap_or(DeletionTime::LIVE);
-            }
-        }
+        let Some(Unfiltered::Marker(marker)) = self.inputs[first].pending.front() else { return None };
+        let position = marker.position.clone();
+        self.inputs[first..].iter_mut().for_each(|input| input.take_markers_at(position.order()));
         let open = self.inputs.iter().fold(DeletionTime::LIVE, |open, input| open.max(input.open));
         let winner = if open.supersedes(&self.partition_deletion) { open } else { DeletionTime::LIVE };
         let before = std::mem::replace(&mut self.emitted, winner);
         let present = |deletion: DeletionTime| (!deletion.is_live()).then_some(deletion);
-        (before != winner).then(|| Marker { position: marker.position, ends: present(before), begins: present(winner) })
+        (before != winner).then(|| Marker { position, ends: present(before), begins: present(winner) })
     }
 }
 
@@ -134,3 +151,6 @@ pub fn merge_headers(headers: impl IntoIterator<Item = PartitionHeader>, rule: C
     merged.static_row = merged.static_row.filter(|row| !row.is_empty());
     Some(merged)
 }
+
+#[cfg(test)]
+mod tests;
