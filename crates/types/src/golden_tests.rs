@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::arithmetic::{self, Operation};
-use crate::text::{hex, parse_hex};
+use crate::hex::{parse_hex, to_hex};
 use crate::token::{Token, murmur3_x64_128};
 use crate::{CqlType, cast, comparable};
 
@@ -140,7 +140,7 @@ fn byte_comparable_forms_are_cassandras() {
         let mut ours = Vec::new();
         comparable::write_component(&ty, false, &bytes, &mut ours);
         let theirs = row[5].as_str().map_or_else(|| "3f".to_owned(), |form| format!("40{form}"));
-        differences.compare(|| format!("{ty} {}", row[1]), &hex(&ours), &theirs);
+        differences.compare(|| format!("{ty} {}", row[1]), &to_hex(&ours), &theirs);
     }
 }
 
@@ -158,7 +158,7 @@ fn values_are_ordered_as_cassandra_orders_them() {
         for (a_rank, a) in &ranked {
             for (b_rank, b) in &ranked {
                 let (ours, theirs) = (ty.compare(a, b), a_rank.cmp(b_rank));
-                let what = || format!("{ty}: {} with {}", hex(a), hex(b));
+                let what = || format!("{ty}: {} with {}", to_hex(a), to_hex(b));
                 differences.compare(what, &format!("{ours:?}"), &format!("{theirs:?}"));
             }
         }
@@ -185,7 +185,7 @@ fn json_is_parsed_as_cassandra_parses_it() {
 }
 
 fn compare_parsed(differences: &mut Differences, row: &[Value], parsed: Result<Vec<u8>, crate::MarshalError>) {
-    let ours = parsed.map_or_else(|error| format!("!{error}"), |bytes| hex(&bytes));
+    let ours = parsed.map_or_else(|error| format!("!{error}"), |bytes| to_hex(&bytes));
     let what = || format!("{} from {}", ty(&row[0]), row[1]);
     match row[2].as_str() {
         Some(theirs) if is_accidental(theirs) => {
@@ -219,7 +219,7 @@ fn operation(symbol: &Value) -> Operation {
 
 fn answer(result: Result<Option<Vec<u8>>, String>) -> String {
     match result {
-        Ok(Some(bytes)) => hex(&bytes),
+        Ok(Some(bytes)) => to_hex(&bytes),
         Ok(None) => "null".to_owned(),
         Err(error) => format!("!{error}"),
     }

@@ -121,10 +121,10 @@ fn write_user_type(udt: &UserType, ignore_freezing: bool, out: &mut String) {
     out.push_str("UserType(");
     out.push_str(&udt.keyspace);
     out.push(',');
-    crate::text::write_hex(udt.name.as_bytes(), out);
+    crate::hex::write_hex(udt.name.as_bytes(), out);
     for field in &udt.fields {
         out.push(',');
-        crate::text::write_hex(field.name.as_bytes(), out);
+        crate::hex::write_hex(field.name.as_bytes(), out);
         out.push(':');
         write_java_name(&field.ty, ignore_freezing, out);
     }
@@ -206,7 +206,13 @@ impl<'a> Parser<'a> {
                     _ => return Err(self.error("MapType takes exactly 2 type parameters")),
                 }
             }
-            "TupleType" => CqlType::tuple(self.type_parameters(depth)?),
+            "TupleType" => {
+                let components = self.type_parameters(depth)?;
+                if components.is_empty() {
+                    return Err(self.error("a tuple needs a component"));
+                }
+                CqlType::tuple(components)
+            }
             "UserType" => self.user_type(depth)?,
             "VectorType" => self.vector(depth)?,
             _ => self.custom(start, class)?,
@@ -256,7 +262,7 @@ impl<'a> Parser<'a> {
     fn hex_name(&mut self) -> Result<Box<str>, TypeError> {
         self.skip_blank();
         let hex = self.identifier();
-        let bytes = crate::text::parse_hex(hex).ok_or_else(|| self.error("expected a name in hexadecimal"))?;
+        let bytes = crate::hex::parse_hex(hex).ok_or_else(|| self.error("expected a name in hexadecimal"))?;
         let name = String::from_utf8(bytes).map_err(|_| self.error("a name is not UTF-8"))?;
         Ok(name.into_boxed_str())
     }

@@ -16,17 +16,19 @@ mod java_name;
 
 pub mod collection;
 pub mod composite;
+pub mod hex;
 pub mod value;
 
 mod decimal;
 mod duration;
 mod float_text;
-
 pub mod time;
 
 mod compare;
-mod json;
-pub mod text;
+mod json_parse;
+mod json_print;
+mod literal;
+mod text;
 mod validate;
 
 pub mod arithmetic;
@@ -39,6 +41,5 @@ pub use error::{MarshalError, TypeError};
 
 #[cfg(test)]
 mod golden_tests;
-
 #[cfg(test)]
 mod order_tests;

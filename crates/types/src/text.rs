@@ -1,44 +1,15 @@
-//! Values as text: `fromString`, `getString` and CQL literals.
+//! Values as plain text: `fromString` and `getString`, as tools and keys on a command line have them.
 //!
 //! Texts of bytes that validation would refuse are those bytes in hexadecimal: printing never fails.
-//! Source: Cassandra 5.0, `db.marshal.*` (`fromString`, `getString`), `serializers.*` and `cql3.CQL3Type`
-//! (`toCQLLiteral`).
+//! Source: Cassandra 5.0, `fromString` and `getString` of `db.marshal.*`.
 
-use std::fmt::Write as _;
-
-use crate::collection::{ListRef, MapRef, Walk, pack_tuple, push_value, vector_elements};
-use crate::cql_type::{CqlType, UserType};
+use crate::collection::{Walk, pack_tuple};
+use crate::cql_type::CqlType;
 use crate::decimal::Decimal;
 use crate::duration::Duration;
 use crate::error::MarshalError;
+use crate::hex::{parse_hex, to_hex};
 use crate::{float_text, time, value};
-
-const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
-
-pub(crate) fn write_hex(bytes: &[u8], out: &mut String) {
-    for byte in bytes {
-        for half in [byte >> 4, byte & 0xF] {
-            out.push(char::from(HEX_DIGITS.get(usize::from(half)).copied().unwrap_or(b'0')));
-        }
-    }
-}
-
-/// Bytes in lower-case hexadecimal, without a prefix.
-pub fn hex(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(2 * bytes.len());
-    write_hex(bytes, &mut out);
-    out
-}
-
-/// Bytes of an even number of hexadecimal digits.
-pub fn parse_hex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let digit = |c: u8| char::from(c).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
-}
 
 impl CqlType {
     /// `AbstractType.fromString`: what tools and keys on the command line are written in.
@@ -142,11 +113,11 @@ impl CqlType {
     /// `AbstractType.getString`, as `sstabledump` and warnings print values.
     pub fn to_string_form(&self, bytes: &[u8]) -> String {
         match self {
-            Self::Blob | Self::Counter | Self::Custom(_) | Self::Vector { .. } => hex(bytes),
-            Self::List { .. } | Self::Set { .. } | Self::Map { .. } => hex(bytes),
+            Self::Blob | Self::Counter | Self::Custom(_) | Self::Vector { .. } => to_hex(bytes),
+            Self::List { .. } | Self::Set { .. } | Self::Map { .. } => to_hex(bytes),
             Self::Tuple(components) => tuple_string(bytes, components.iter()),
             Self::Udt(udt, _) => tuple_string(bytes, udt.fields.iter().map(|field| &field.ty)),
-            native => native.scalar_text(bytes).unwrap_or_else(|| hex(bytes)),
+            native => native.scalar_text(bytes).unwrap_or_else(|| to_hex(bytes)),
         }
     }
 
@@ -176,116 +147,6 @@ impl CqlType {
             _ => None,
         }
     }
-
-    /// The value as a CQL literal, `null` for an empty one of a type in which empty means nothing.
-    pub fn to_cql_literal(&self, bytes: &[u8]) -> String {
-        let mut out = String::new();
-        self.write_cql_literal(bytes, &mut out);
-        out
-    }
-
-    fn write_cql_literal(&self, bytes: &[u8], out: &mut String) {
-        match self {
-            Self::Ascii | Self::Text => match self.scalar_text(bytes) {
-                Some(text) => write_quoted(&text, out),
-                None => write_blob(bytes, out),
-            },
-            Self::Blob | Self::Custom(_) => write_blob(bytes, out),
-            Self::List { element, .. } => write_list_literal(bytes, element, ['[', ']'], out),
-            Self::Set { element, .. } => write_list_literal(bytes, element, ['{', '}'], out),
-            Self::Map { key, value, .. } => write_map_literal(bytes, key, value, out),
-            Self::Tuple(components) => write_tuple_literal(bytes, components, out),
-            Self::Udt(udt, _) => write_udt_literal(bytes, udt, out),
-            Self::Vector { element, dimension } => {
-                out.push('[');
-                for (i, value) in vector_elements(element, *dimension, bytes).enumerate() {
-                    out.push_str(if i == 0 { "" } else { ", " });
-                    element.write_cql_literal(value, out);
-                }
-                out.push(']');
-            }
-            _ if bytes.is_empty() => out.push_str("null"),
-            Self::Date | Self::Time | Self::Timestamp | Self::Inet => match self.scalar_text(bytes) {
-                Some(text) => {
-                    let _ = write!(out, "'{text}'");
-                }
-                None => write_blob(bytes, out),
-            },
-            native => match native.scalar_text(bytes) {
-                Some(text) => out.push_str(&text),
-                None => write_blob(bytes, out),
-            },
-        }
-    }
-}
-
-fn write_blob(bytes: &[u8], out: &mut String) {
-    out.push_str("0x");
-    write_hex(bytes, out);
-}
-
-fn write_quoted(text: &str, out: &mut String) {
-    out.push('\'');
-    out.push_str(&text.replace('\'', "''"));
-    out.push('\'');
-}
-
-fn write_list_literal(bytes: &[u8], element: &CqlType, brackets: [char; 2], out: &mut String) {
-    let [open, close] = brackets;
-    let Ok(list) = ListRef::parse_lenient(bytes) else { return write_blob_or_null(bytes, out) };
-    out.push(open);
-    for (i, value) in list.iter().enumerate() {
-        out.push_str(if i == 0 { "" } else { ", " });
-        match value {
-            Some(value) => element.write_cql_literal(value, out),
-            None => out.push_str("null"),
-        }
-    }
-    out.push(close);
-}
-
-fn write_map_literal(bytes: &[u8], key: &CqlType, value: &CqlType, out: &mut String) {
-    let Ok(map) = MapRef::parse_lenient(bytes) else { return write_blob_or_null(bytes, out) };
-    out.push('{');
-    for (i, (k, v)) in map.iter().enumerate() {
-        out.push_str(if i == 0 { "" } else { ", " });
-        key.write_cql_literal(k, out);
-        out.push_str(": ");
-        value.write_cql_literal(v, out);
-    }
-    out.push('}');
-}
-
-fn write_tuple_literal(bytes: &[u8], components: &[CqlType], out: &mut String) {
-    out.push('(');
-    let mut walk = Walk::new(bytes);
-    for (i, component) in components.iter().enumerate() {
-        let Some(value) = walk.value() else { break };
-        out.push_str(if i == 0 { "" } else { ", " });
-        match value {
-            Some(value) => component.write_cql_literal(value, out),
-            None => out.push_str("null"),
-        }
-    }
-    out.push(')');
-}
-
-fn write_udt_literal(bytes: &[u8], udt: &UserType, out: &mut String) {
-    out.push('{');
-    let mut walk = Walk::new(bytes);
-    for (i, field) in udt.fields.iter().enumerate() {
-        let Some(value) = walk.value() else { break };
-        let _ = write!(out, "{}{}: ", if i == 0 { "" } else { ", " }, crate::cql_type::MaybeQuoted(&field.name));
-        match value {
-            Some(value) => field.ty.write_cql_literal(value, out),
-            None => out.push_str("null"),
-        }
-    }
-    out.push('}');
-}
-
-fn write_blob_or_null(bytes: &[u8], out: &mut String) {
-    if bytes.is_empty() { out.push_str("null") } else { write_blob(bytes, out) }
 }
 
 fn tuple_string<'t>(bytes: &[u8], components: impl Iterator<Item = &'t CqlType>) -> String {
@@ -365,14 +226,4 @@ pub(crate) fn parse_uuid(text: &str) -> Option<[u8; 16]> {
         return None;
     }
     uuid::Uuid::try_parse(text).ok().map(uuid::Uuid::into_bytes)
-}
-
-/// Builds a list value from parsed elements, for callers that own them.
-pub(crate) fn pack_owned(elements: &[Vec<u8>]) -> Vec<u8> {
-    let count = i32::try_from(elements.len()).unwrap_or(i32::MAX);
-    let mut out = count.to_be_bytes().to_vec();
-    for element in elements {
-        push_value(Some(element), &mut out);
-    }
-    out
 }

@@ -227,13 +227,16 @@ fn zone_to_utc(zone: &str, local_millis: i64) -> Option<i64> {
         return None; // A zone's name needs a space before it.
     }
     for prefix in ["UTC", "GMT", "UT"] {
-        if let Some(rest) = name.strip_prefix(prefix) {
-            let offset = if rest.is_empty() { Some(0) } else { parse_offset(rest).filter(|_| rest != "Z") };
-            return local_millis.checked_sub(offset?);
+        match name.strip_prefix(prefix) {
+            Some("") => return Some(local_millis),
+            Some(offset) if offset.contains(':') => return local_millis.checked_sub(parse_offset(offset)?),
+            _ => {}
         }
     }
-    let name = ABBREVIATIONS.iter().find(|(short, _)| *short == name).map_or(name, |(_, full)| full);
-    let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
+    let known = ZONE_NAMES.lines().filter_map(|line| line.split_once('\t')).find(|(known, _)| *known == name);
+    let name = known.map_or(name, |(_, zone)| zone);
+    // The database would take a name in any case, Java takes the exact one.
+    let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok().filter(|zone| zone.iana_name() == Some(name))?;
     let local = jiff::Timestamp::from_millisecond(local_millis).ok()?.to_zoned(jiff::tz::TimeZone::UTC).datetime();
     Some(zone.to_ambiguous_zoned(local).compatible().ok()?.timestamp().as_millisecond())
 }
@@ -260,35 +263,8 @@ fn parse_offset(text: &str) -> Option<i64> {
     valid.then_some(if negative { -total } else { total } * 60_000)
 }
 
-/// Zone abbreviations that Java's `z` pattern reads, with the zone that it takes them for.
-const ABBREVIATIONS: [(&str, &str); 26] = [
-    ("ACST", "Australia/Darwin"),
-    ("AEST", "Australia/Sydney"),
-    ("BST", "Pacific/Bougainville"),
-    ("CDT", "America/Chicago"),
-    ("CEST", "Europe/Paris"),
-    ("CET", "Europe/Paris"),
-    ("CST", "America/Chicago"),
-    ("EDT", "America/New_York"),
-    ("EEST", "Europe/Bucharest"),
-    ("EET", "Europe/Bucharest"),
-    ("EST", "America/New_York"),
-    ("HST", "Pacific/Honolulu"),
-    ("IST", "Europe/Dublin"),
-    ("JST", "Asia/Tokyo"),
-    ("MDT", "America/Denver"),
-    ("MSK", "Europe/Moscow"),
-    ("MST", "America/Denver"),
-    ("PDT", "America/Los_Angeles"),
-    ("PST", "America/Los_Angeles"),
-    ("WET", "Europe/Lisbon"),
-    ("Central European Standard Time", "Europe/Paris"),
-    ("Central Standard Time", "America/Chicago"),
-    ("Coordinated Universal Time", "UTC"),
-    ("Eastern Standard Time", "America/New_York"),
-    ("Greenwich Mean Time", "UTC"),
-    ("Pacific Standard Time", "America/Los_Angeles"),
-];
+/// Names of zones that Java reads besides identifiers, such as `PST`: name, tab, the zone that it takes it for.
+const ZONE_NAMES: &str = include_str!("../data/zone_names.tsv");
 
 struct Scan<'a> {
     rest: &'a str,

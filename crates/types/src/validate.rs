@@ -31,7 +31,7 @@ impl CqlType {
             Self::Float => check(len == 4 || len == 0, "Expected 4 or 0 byte value for a float", len),
             Self::Inet if matches!(len, 0 | 4 | 16) => Ok(()),
             Self::Inet => {
-                Err(MarshalError::new(format!("Expected 4 or 16 byte inetaddress; got {}", crate::text::hex(bytes))))
+                Err(MarshalError::new(format!("Expected 4 or 16 byte inetaddress; got {}", crate::hex::to_hex(bytes))))
             }
             Self::Int => check(len == 4 || len == 0, "Expected 4 or 0 byte int", len),
             Self::Smallint => check(len == 2, "Expected 2 bytes for a smallint", len),
