@@ -1,1 +1,66 @@
-//! SSTable format of Helenus; see ARCHITECTURE.md.
+//! Cassandra's BIG SSTable format, version `nb`: written by [`SsTableWriter`], opened and read by [`SsTable`].
+//!
+//! Role: a file format on [`helenus_env::Disk`], nothing more. Which files there are, which of them a read asks and when
+//! they are compacted is `storage`'s affair.
+//!
+//! Invariants
+//! - Cassandra's own tools accept every file that is written; every `nb` file that Cassandra wrote is read.
+//! - Bytes from disk never panic and never make us reserve memory beyond what the file itself could hold.
+//! - Chunks of the data file are checked against their checksum when they are read; damage is [`SsTableError::Corrupt`].
+//!
+//! Layouts: `docs/formats/sstable.md`. Read in this order.
+
+mod error;
+mod descriptor;
+
+mod vint;
+mod input;
+
+mod encoding_stats;
+mod header;
+mod layout;
+mod clustering;
+mod column_subset;
+mod encode;
+mod decode;
+
+mod compression;
+mod bloom_filter;
+mod cardinality;
+mod histogram;
+mod tombstone_histogram;
+mod statistics;
+mod collector;
+mod summary;
+mod index_entry;
+mod own_metadata;
+mod stats;
+
+mod output;
+mod data_file;
+mod writer;
+
+mod chunk_cache;
+mod chunked_file;
+mod window;
+mod table;
+mod promoted;
+mod cursor;
+mod reversed;
+mod scanner;
+mod verify;
+
+pub use chunk_cache::{ChunkCache, ChunkCacheStats};
+pub use compression::{Compression, Compressor};
+pub use cursor::PartitionCursor;
+pub use descriptor::{Component, Descriptor, FormatVersion, Generation};
+pub use encoding_stats::{EncodingStats, EncodingStatsCollector};
+pub use error::SsTableError;
+pub use histogram::EstimatedHistogram;
+pub use scanner::Scanner;
+pub use stats::SsTableStats;
+pub use table::SsTable;
+pub use tombstone_histogram::TombstoneHistogram;
+pub use verify::VerifyReport;
+pub use writer::{SsTableWriter, WriterOptions};
+

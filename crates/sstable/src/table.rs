@@ -1,0 +1,407 @@
+//! An open SSTable: what is kept in memory of it, and how a partition is found.
+//!
+//! In memory: bloom filter, summary, chunk offsets, statistics. A point read asks the filter, searches the summary, scans
+//! one block of at most 128 index entries and reads the partition from one chunk.
+//!
+//! Source: Cassandra 5.0, `io.sstable.format.big.BigTableReader`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use helenus_data::read::KeyRange;
+use helenus_data::{DeletionTime, PartitionHeader, PartitionKey};
+use helenus_env::{Env, OpenMode, whole_file};
+use helenus_schema::Table;
+
+use crate::bloom_filter::BloomFilter;
+use crate::chunk_cache::ChunkCache;
+use crate::chunked_file::{ChunkedFile, ChunkedFileParts};
+use crate::compression::CompressionInfo;
+use crate::cursor::PartitionCursor;
+use crate::decode;
+use crate::descriptor::{Component, Descriptor};
+use crate::encoding_stats::get_plain_deletion;
+use crate::error::{DecodeError, SsTableError};
+use crate::index_entry::{self, EntryHead};
+use crate::input::Input;
+use crate::layout::Layout;
+use crate::own_metadata;
+use crate::promoted::Promoted;
+use crate::scanner::Scanner;
+use crate::stats::{FileFacts, SsTableStats};
+use crate::statistics::{PARTITIONER, Statistics};
+use crate::summary::{Summary, SummaryBuilder};
+use crate::window::Window;
+
+/// Index.db and uncompressed data without CRC.db are read in pieces of this size.
+const PAGE_BYTES: u64 = 16 << 10;
+/// Largest components that are read whole; real ones are far smaller.
+const WHOLE_BYTES_MAX: u64 = 8 << 30;
+
+pub struct SsTable {
+    pub(crate) parts: Rc<Parts>,
+    pub(crate) layout: Rc<Layout>,
+    table: Arc<Table>,
+    stats: Rc<SsTableStats>,
+}
+
+/// What does not depend on the table's definition.
+pub(crate) struct Parts {
+    pub(crate) env: Env,
+    pub(crate) data: Rc<ChunkedFile>,
+    pub(crate) index: Rc<ChunkedFile>,
+    pub(crate) summary: Summary,
+    pub(crate) filter: Option<BloomFilter>,
+    statistics: Statistics,
+}
+
+/// What the index says of a partition.
+pub(crate) struct IndexEntry {
+    pub(crate) data_position: u64,
+    /// Place and size of the promoted index in Index.db.
+    pub(crate) promoted: Option<(u64, u64)>,
+    /// Where the next entry starts.
+    pub(crate) end: u64,
+}
+
+impl SsTable {
+    /// Opens an SSTable with the table that it belongs to.
+    ///
+    /// # Errors
+    /// [`SsTableError::Corrupt`] when a component is damaged or missing, [`SsTableError::SchemaMismatch`] when the file
+    /// holds columns that the table cannot have, [`SsTableError::Unsupported`] for another partitioner.
+    pub async fn open(env: &Env, descriptor: Descriptor, table: Arc<Table>, cache: Rc<ChunkCache>) -> Result<Rc<Self>, SsTableError> {
+        let opener = Opener { env, descriptor: &descriptor, table: &table, cache: &cache };
+        let statistics_path = descriptor.path(Component::Statistics);
+        let bytes = opener.required(Component::Statistics).await?;
+        let statistics = Statistics::get(&bytes).map_err(|error| error.in_file(&statistics_path, 0))?;
+        if statistics.partitioner != PARTITIONER {
+            let what = format!("partitioner {}; only {PARTITIONER} is supported", statistics.partitioner);
+            return Err(SsTableError::Unsupported { path: statistics_path, what });
+        }
+        let layout = Layout::for_reading(&table, &statistics.header, &statistics_path)?;
+        let data = Rc::new(opener.data().await?);
+        let index = Rc::new(opener.index().await?);
+        let filter = opener.filter().await?;
+        let (summary, first_key, last_key) = opener.summary(&index).await?;
+        let extra = opener.extra().await?;
+        let disk_bytes = opener.disk_bytes().await?;
+        let facts = FileFacts { descriptor, first_key, last_key, data_bytes: data.plain_bytes, disk_bytes, extra };
+        let stats = Rc::new(SsTableStats::new(&statistics.stats, facts, &table));
+        let parts = Parts { env: env.clone(), data, index, summary, filter, statistics };
+        Ok(Rc::new(Self { parts: Rc::new(parts), layout: Rc::new(layout), table, stats }))
+    }
+
+    /// The same open file under a newer definition of its table.
+    ///
+    /// # Errors
+    /// [`SsTableError::SchemaMismatch`] when the new definition lacks a column that the file holds.
+    pub fn with_table(&self, table: Arc<Table>) -> Result<Rc<Self>, SsTableError> {
+        let path = self.stats.descriptor.path(Component::Statistics);
+        let layout = Layout::for_reading(&table, &self.parts.statistics.header, &path)?;
+        Ok(Rc::new(Self { parts: Rc::clone(&self.parts), layout: Rc::new(layout), table, stats: Rc::clone(&self.stats) }))
+    }
+
+    #[must_use]
+    pub fn stats(&self) -> &SsTableStats {
+        &self.stats
+    }
+
+    #[must_use]
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.stats.descriptor
+    }
+
+    #[must_use]
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Bytes of memory that the open file takes, cached chunks apart.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let parts = &self.parts;
+        parts.filter.as_ref().map_or(0, BloomFilter::heap_bytes)
+            + parts.summary.heap_bytes()
+            + parts.data.heap_bytes()
+            + parts.index.heap_bytes()
+    }
+
+    /// Bytes of the bloom filter, 0 without one.
+    #[must_use]
+    pub fn filter_bytes(&self) -> usize {
+        self.parts.filter.as_ref().map_or(0, BloomFilter::heap_bytes)
+    }
+
+    /// Whether the file may hold the partition; `false` is certain.
+    #[must_use]
+    pub fn may_contain(&self, key: &PartitionKey) -> bool {
+        self.stats.first_key <= *key
+            && *key <= self.stats.last_key
+            && self.parts.filter.as_ref().is_none_or(|filter| filter.may_contain(key))
+    }
+
+    /// The partition of `key`, if the file holds it. Without `want_static` the static row is skipped.
+    ///
+    /// # Errors
+    /// Damage, and whatever the disk answers.
+    pub async fn partition(self: &Rc<Self>, key: &PartitionKey, want_static: bool) -> Result<Option<PartitionCursor>, SsTableError> {
+        if !self.may_contain(key) {
+            return Ok(None);
+        }
+        let Some(entry) = self.find(key).await? else { return Ok(None) };
+        let window = Window::random(&self.parts.data);
+        self.cursor(key.clone(), &entry, window, want_static).await.map(Some)
+    }
+
+    /// The partitions of a range, in key order.
+    ///
+    /// # Errors
+    /// As [`SsTable::partition`].
+    pub async fn scan(self: &Rc<Self>, range: &KeyRange) -> Result<Scanner, SsTableError> {
+        Ok(Scanner::new(Rc::clone(self), range.clone()))
+    }
+
+    /// Looks for a key in the block of the index that must hold it.
+    async fn find(&self, key: &PartitionKey) -> Result<Option<IndexEntry>, SsTableError> {
+        let Some((start, end)) = self.parts.summary.block_of(key) else { return Ok(None) };
+        let end = end.unwrap_or(self.parts.index.plain_bytes);
+        let mut window = Window::random(&self.parts.index);
+        let mut at = start;
+        while at < end {
+            match window.decode(at, |bytes| search(bytes, key.bytes(), end - at)).await? {
+                Search::Found(found) => return Ok(Some(found.at(at))),
+                Search::Passed(bytes) => at += bytes,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the front of a partition.
+    pub(crate) async fn cursor(
+        self: &Rc<Self>,
+        key: PartitionKey,
+        entry: &IndexEntry,
+        mut window: Window,
+        want_static: bool,
+    ) -> Result<PartitionCursor, SsTableError> {
+        let layout = Rc::clone(&self.layout);
+        let start = entry.data_position;
+        let front = window.decode(start, |bytes| {
+            let mut input = Input::new(bytes);
+            let is_key = input.u16_bytes()? == key.bytes();
+            Ok((is_key, get_plain_deletion(&mut input)?, input.at() as u64))
+        });
+        let (is_key, deletion, front_bytes): (bool, DeletionTime, u64) = front.await?;
+        if !is_key {
+            let data = &self.parts.data;
+            return Err(data.corrupt(start, "the key that the index has for this position", "another key".to_owned()));
+        }
+        let mut rows_at = start + front_bytes;
+        let mut static_row = None;
+        if layout.has_static_row() {
+            let head = window.decode(rows_at, |bytes| decode::head(&layout, bytes)).await?;
+            let Some(head) = head else {
+                return Err(self.parts.data.corrupt(rows_at, "a static row", "the end of the partition".to_owned()));
+            };
+            let (body_at, body_bytes) = (rows_at + head.body_at as u64, head.body_bytes);
+            rows_at += head.item_bytes() as u64;
+            if want_static {
+                let path = &self.parts.data.path;
+                let bytes = window.cover(body_at, body_bytes).await?.get(..body_bytes).unwrap_or_default();
+                static_row = decode::static_row(&layout, head, bytes).map_err(|error| error.in_file(path, body_at))?;
+            }
+        }
+        let promoted = match entry.promoted {
+            Some((at, bytes)) => {
+                Some(Promoted::open(Window::random(&self.parts.index), Rc::clone(&layout), at, bytes).await?)
+            }
+            None => None,
+        };
+        let header = PartitionHeader { key, deletion, static_row };
+        Ok(PartitionCursor::new(Rc::clone(&self.parts), layout, header, start, rows_at, window, promoted))
+    }
+}
+
+enum Search {
+    Found(FoundEntry),
+    /// The entries in so many bytes are others.
+    Passed(u64),
+}
+
+/// An entry of the index; places count from where the search began.
+struct FoundEntry {
+    data_position: u64,
+    promoted_at: u64,
+    promoted_bytes: u64,
+}
+
+impl FoundEntry {
+    fn new(head: &EntryHead<'_>, entry_at: u64) -> Self {
+        Self {
+            data_position: head.data_position,
+            promoted_at: entry_at + head.head_bytes as u64,
+            promoted_bytes: head.promoted_bytes,
+        }
+    }
+
+    fn at(&self, base: u64) -> IndexEntry {
+        let promoted_at = base + self.promoted_at;
+        IndexEntry {
+            data_position: self.data_position,
+            promoted: (0 < self.promoted_bytes).then_some((promoted_at, self.promoted_bytes)),
+            end: promoted_at + self.promoted_bytes,
+        }
+    }
+}
+
+/// Goes through the entries at the front of `bytes`, at most `block_bytes` of them.
+fn search(bytes: &[u8], key: &[u8], block_bytes: u64) -> Result<Search, DecodeError> {
+    let mut at = 0u64;
+    loop {
+        let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).filter(|_| at < block_bytes);
+        let Some(rest) = rest else { return Ok(Search::Passed(at)) };
+        match index_entry::entry_head(rest) {
+            Ok(head) if head.key == key => return Ok(Search::Found(FoundEntry::new(&head, at))),
+            Ok(head) => at += head.head_bytes as u64 + head.promoted_bytes,
+            Err(DecodeError::Short { .. }) if 0 < at => return Ok(Search::Passed(at)),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The entry of the index at `at`, with its key.
+pub(crate) async fn index_entry_at(window: &mut Window, at: u64) -> Result<(PartitionKey, IndexEntry), SsTableError> {
+    let entry = window.decode(at, |bytes| {
+        let head = index_entry::entry_head(bytes)?;
+        Ok((PartitionKey::new(head.key), FoundEntry::new(&head, 0)))
+    });
+    entry.await.map(|(key, found)| (key, found.at(at)))
+}
+
+/// Opens the components one by one.
+struct Opener<'a> {
+    env: &'a Env,
+    descriptor: &'a Descriptor,
+    table: &'a Table,
+    cache: &'a Rc<ChunkCache>,
+}
+
+impl Opener<'_> {
+    /// A component's content; `None` when there is no such file.
+    async fn optional(&self, component: Component) -> Result<Option<Bytes>, SsTableError> {
+        let path = self.descriptor.path(component);
+        match self.env.disk().file_len(&path).await.map_err(SsTableError::disk("measure SSTable component", &path))? {
+            None => Ok(None),
+            Some(len) if WHOLE_BYTES_MAX < len => Err(corrupt(&path, "a component of sensible size", format!("{len} bytes"))),
+            Some(_) => {
+                let bytes = whole_file::read(&**self.env.disk(), &path).await;
+                bytes.map(Some).map_err(SsTableError::disk("read SSTable component", &path))
+            }
+        }
+    }
+
+    async fn required(&self, component: Component) -> Result<Bytes, SsTableError> {
+        let missing = || corrupt(&self.descriptor.path(component), "the component", "no such file".to_owned());
+        self.optional(component).await?.ok_or_else(missing)
+    }
+
+    async fn chunked(&self, component: Component) -> Result<ChunkedFileParts, SsTableError> {
+        let path = self.descriptor.path(component);
+        let file = self.env.disk().open(&path, OpenMode::Read).await.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => corrupt(&path, "the component", "no such file".to_owned()),
+            _ => SsTableError::disk("open SSTable component", &path)(error),
+        })?;
+        let crc_check_chance = self.table.params.crc_check_chance;
+        Ok(ChunkedFileParts { env: self.env.clone(), path, file, cache: Rc::clone(self.cache), crc_check_chance })
+    }
+
+    async fn data(&self) -> Result<ChunkedFile, SsTableError> {
+        let parts = self.chunked(Component::Data).await?;
+        if let Some(bytes) = self.optional(Component::CompressionInfo).await? {
+            let path = self.descriptor.path(Component::CompressionInfo);
+            let info = CompressionInfo::get(&bytes).map_err(|error| error.in_file(&path, 0))?;
+            return ChunkedFile::compressed(parts, info);
+        }
+        let Some(bytes) = self.optional(Component::Crc).await? else {
+            return ChunkedFile::plain(parts, PAGE_BYTES, None);
+        };
+        let path = self.descriptor.path(Component::Crc);
+        let malformed = || corrupt(&path, "a chunk length and checksums", format!("{} bytes", bytes.len()));
+        let (words, []) = bytes.as_chunks::<4>() else { return Err(malformed()) };
+        let mut words = words.iter().map(|word| u32::from_be_bytes(*word));
+        let chunk_bytes = words.next().filter(|bytes| (1..=CRC_CHUNK_BYTES_MAX).contains(bytes)).ok_or_else(malformed)?;
+        ChunkedFile::plain(parts, u64::from(chunk_bytes), Some(words.collect()))
+    }
+
+    async fn index(&self) -> Result<ChunkedFile, SsTableError> {
+        ChunkedFile::plain(self.chunked(Component::Index).await?, PAGE_BYTES, None)
+    }
+
+    async fn filter(&self) -> Result<Option<BloomFilter>, SsTableError> {
+        let Some(bytes) = self.optional(Component::Filter).await?.filter(|bytes| !bytes.is_empty()) else {
+            return Ok(None);
+        };
+        let path = self.descriptor.path(Component::Filter);
+        BloomFilter::get(&bytes).map(Some).map_err(|error| error.in_file(&path, 0))
+    }
+
+    /// The summary; made anew from the index when it is missing or damaged, as it says nothing that the index does not.
+    async fn summary(&self, index: &Rc<ChunkedFile>) -> Result<(Summary, PartitionKey, PartitionKey), SsTableError> {
+        if let Some(bytes) = self.optional(Component::Summary).await? {
+            match Summary::get(&bytes) {
+                Ok(summary) => return Ok(summary),
+                Err(error) => {
+                    let error = error.in_file(&self.descriptor.path(Component::Summary), 0);
+                    tracing::warn!(%error, "a damaged index summary is made anew from the index");
+                }
+            }
+        }
+        let mut builder = SummaryBuilder::new(self.table.params.min_index_interval);
+        let mut window = Window::sequential(index);
+        let mut ends: Option<(PartitionKey, PartitionKey)> = None;
+        let mut at = 0;
+        while at < index.plain_bytes {
+            let (key, entry) = index_entry_at(&mut window, at).await?;
+            builder.add(&key, at);
+            ends = Some(match ends {
+                Some((first, _)) => (first, key),
+                None => (key.clone(), key),
+            });
+            at = entry.end;
+        }
+        match ends {
+            Some((first, last)) => Ok((builder.finish(), first, last)),
+            None => Err(corrupt(&index.path, "at least one entry", "an empty index".to_owned())),
+        }
+    }
+
+    async fn extra(&self) -> Result<BTreeMap<String, String>, SsTableError> {
+        let path = self.descriptor.path(Component::Helenus);
+        let Some(bytes) = self.optional(Component::Helenus).await? else { return Ok(BTreeMap::new()) };
+        if own_metadata::BYTES_MAX < bytes.len() as u64 {
+            return Err(corrupt(&path, "a small component", format!("{} bytes", bytes.len())));
+        }
+        own_metadata::get(&bytes).map_err(|error| error.in_file(&path, 0))
+    }
+
+    async fn disk_bytes(&self) -> Result<u64, SsTableError> {
+        let mut sum = 0;
+        for component in Component::ALL {
+            let path = self.descriptor.path(component);
+            let len = self.env.disk().file_len(&path).await.map_err(SsTableError::disk("measure SSTable component", &path))?;
+            sum += len.unwrap_or(0);
+        }
+        Ok(sum)
+    }
+}
+
+/// Cassandra writes 64 KiB; bounds what a damaged number makes us reserve.
+const CRC_CHUNK_BYTES_MAX: u32 = 64 << 20;
+
+fn corrupt(path: &Path, expected: &'static str, found: String) -> SsTableError {
+    SsTableError::Corrupt { path: path.to_owned(), offset: 0, expected, found }
+}
