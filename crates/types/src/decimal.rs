@@ -15,8 +15,8 @@ use num_bigint::{BigInt, Sign};
 use num_integer::Integer as _;
 use num_traits::{One as _, Signed as _, ToPrimitive as _, Zero as _};
 
-/// Digits that an operation may add to bring two numbers to one scale: 40 kilobytes and some milliseconds.
-pub const DIGITS_MAX: i64 = 100_000;
+/// Digits that an operation may add to bring two numbers to one scale: 4 kilobytes and well below a millisecond.
+pub const DIGITS_MAX: i64 = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decimal {
@@ -94,7 +94,7 @@ impl Decimal {
             return Self::zero();
         }
         // Large powers first: one zero at a time would be quadratic in the digits.
-        for zeros in [16_384, 2_048, 256, 32, 4, 1] {
+        for zeros in [2_048, 256, 32, 4, 1] {
             let power = num_traits::pow(BigInt::from(10), usize::try_from(zeros).unwrap_or(1));
             while power.bits() <= self.unscaled.bits() {
                 let (quotient, remainder) = self.unscaled.div_rem(&power);
@@ -124,24 +124,6 @@ impl Decimal {
         } else {
             format!("{sign}{first}{point}{rest}E{adjusted:+}")
         }
-    }
-
-    /// `BigDecimal.toPlainString`; beyond [`DIGITS_MAX`] zeros the form with an exponent.
-    pub fn to_plain_string(&self) -> String {
-        let digits = self.unscaled.magnitude().to_string();
-        let sign = if self.unscaled.is_negative() { "-" } else { "" };
-        let scale = i64::from(self.scale);
-        if DIGITS_MAX < scale.abs() {
-            return self.to_java_string();
-        }
-        if 0 <= scale {
-            return format!("{sign}{}", plain(&digits, scale));
-        }
-        if self.unscaled.is_zero() {
-            return "0".to_owned();
-        }
-        let zeros = "0".repeat(usize::try_from(-scale).unwrap_or(0));
-        format!("{sign}{digits}{zeros}")
     }
 
     /// `None` when the scales are too far apart to add.
