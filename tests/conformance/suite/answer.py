@@ -8,6 +8,7 @@ Of syntax errors only code, position and the verb are kept ("line 1:7 no viable 
 them come from a parser generator.
 """
 
+import hashlib
 import re
 
 from .connection import ERROR, RESULT
@@ -17,7 +18,9 @@ from .wire import Reader, Truncated
 SYNTAX_ERROR = 0x2000
 _SYNTAX = re.compile(r"line (-?\d+:-?\d+) (no viable alternative|mismatched input|mismatched character|missing \S+|"
                      r"extraneous input|required \(\.\.\.\)\+ loop did not match|rule \S+ failed predicate)")
+_SIGNATURES = re.compile(r"((?:known type|following) signatures: )(.*?)(\)(?:: use type casts to disambiguate)?)$")
 _CONSISTENCY_BODIED = {0x1000: "unavailable", 0x1100: "write timeout", 0x1200: "read timeout"}
+_LONG_TEXT = 8000  # a longer value is shown by its beginning, length and digest
 _TEXT_TYPES = ("varchar", "ascii", "blob")  # their canonical text is the bytes
 
 
@@ -69,7 +72,7 @@ def _error(reader):
     syntax = _SYNTAX.match(message) if code == SYNTAX_ERROR else None
     if syntax:
         return f"error {code:#06x} line {syntax.group(1)} {syntax.group(2)}"
-    line = f"error {code:#06x} {quote(message)}"
+    line = f"error {code:#06x} {quote(_SIGNATURES.sub(_sorted_signatures, message))}"
     if code == 0x2400:
         line += f" keyspace={quote(reader.string())} table={quote(reader.string())}"
     elif code == 0x2500:
@@ -81,6 +84,11 @@ def _error(reader):
     elif reader.at < len(reader.raw):
         line += f" rest=0x{reader.rest().hex()}"
     return line
+
+
+def _sorted_signatures(match):
+    """Cassandra lists the signatures of an overloaded function in the order of a hash map, another in each process."""
+    return match.group(1) + ", ".join(sorted(re.split(r", (?=[\w\"]+\.)", match.group(2)))) + match.group(3)
 
 
 def _result(reader, version, statement, answer, known_columns):
@@ -96,7 +104,8 @@ def _result(reader, version, statement, answer, known_columns):
     elif kind == 5:
         change, target = reader.string(), reader.string()
         names = [reader.string() for _ in range(1 if target == "KEYSPACE" else 2)]
-        answer.lines.append(f"schema_change {change} {target} {'.'.join(names)}")
+        arguments = f" {reader.string_list()}" if target in ("FUNCTION", "AGGREGATE") else ""
+        answer.lines.append(f"schema_change {change} {target} {'.'.join(names)}{arguments}")
     else:
         answer.lines.append(f"result kind {kind}")
     if reader.at < len(reader.raw):
@@ -165,6 +174,8 @@ def _row(columns, cells, any_columns):
             shown.append("null")
         elif name in any_columns:
             shown.append("*")
+        elif len(raw) > _LONG_TEXT:
+            shown.append(f"{text[:40]}... {len(raw)} bytes, SHA-256 {hashlib.sha256(raw).hexdigest()}")
         elif kind.name in _TEXT_TYPES and text != "malformed":
             shown.append(text)
         else:

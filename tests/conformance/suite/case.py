@@ -32,11 +32,18 @@ class BadCase(ValueError):
     """A case file does not follow the format; the text names file and line."""
 
 
+def expand(text):
+    """`$TIMES(x, 3)` -> `xxx`, `$SEQ(1, 4)` -> `1, 2, 3, 4`: large statements in a readable file."""
+    text = re.sub(r"\$TIMES\((.*?), (\d+)\)", lambda found: found.group(1) * int(found.group(2)), text)
+    return re.sub(r"\$SEQ\((\d+), (\d+)\)", lambda found: ", ".join(
+        str(number) for number in range(int(found.group(1)), int(found.group(2)) + 1)), text)
+
+
 class Statement:
     """One statement with its directives. `children` is set for a BATCH message of the protocol."""
 
     def __init__(self, text, line, directives, defaults):
-        self.text = text
+        self.text = expand(text)
         self.line = line
         self.directives = directives
         merged = {**defaults, **{name: values for name, values in directives.items()}}
@@ -61,7 +68,7 @@ class Statement:
         self.tracing = "tracing" in single
         self.payload = {"key": single["payload"].encode()} if "payload" in single else None
         self.batch_kind = single.get("batch")
-        self.children = _parse_children(text) if self.batch_kind else None
+        self.children = _parse_children(self.text) if self.batch_kind else None
         for level in filter(None, (self.consistency, self.serial)):
             if level not in CONSISTENCY:
                 raise BadLiteral(f"consistency {level}")
