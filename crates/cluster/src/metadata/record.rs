@@ -22,7 +22,7 @@ use crate::topology::NodeIdentity;
 pub type RecordError = String;
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "command")]
+#[serde(rename_all = "snake_case")]
 pub enum CommandRecord {
     Found(IdentityRecord),
     ChangeSchema { changes: Vec<ChangeRecord> },
@@ -55,7 +55,7 @@ pub struct RoleRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "change")]
+#[serde(rename_all = "snake_case")]
 pub enum ChangeRecord {
     PutKeyspace { name: String, params: KeyspaceParamsRecord },
     DropKeyspace { name: String },
@@ -101,7 +101,6 @@ pub struct TableRecord {
 struct ColumnRecord {
     id: u32,
     name: String,
-    #[serde(flatten)]
     kind: KindRecord,
     #[serde(rename = "type")]
     ty: String,
@@ -109,13 +108,12 @@ struct ColumnRecord {
 
 #[derive(Serialize, Deserialize)]
 struct DroppedRecord {
-    #[serde(flatten)]
     column: ColumnRecord,
     dropped_micros: i64,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
+#[serde(rename_all = "snake_case")]
 enum KindRecord {
     PartitionKey { position: u16 },
     Clustering { position: u16, descending: bool },
