@@ -32,12 +32,12 @@ impl Cluster {
         let entry = self.batchlog_entry(&table, by_shard.values().flatten());
         let key = entry.partition.key.clone();
         // In the log before the first part is applied, or a crash could leave half a batch.
-        self.write(context, Consistency::One, crate::WriteKind::Simple, vec![entry]).await?;
+        self.apply_on(self.owner_of(key.token()), context, vec![entry]).await?;
         for (shard, mutations) in by_shard {
             self.apply_on(shard, context, mutations).await?;
         }
-        let removal = self.batchlog_removal(&table, key);
-        self.write(context, Consistency::One, crate::WriteKind::Simple, vec![removal]).await
+        let removal = self.batchlog_removal(&table, key.clone());
+        self.apply_on(self.owner_of(key.token()), context, vec![removal]).await
     }
 
     fn batchlog_entry<'m>(&self, table: &Table, mutations: impl Iterator<Item = &'m Mutation>) -> Mutation {
@@ -107,8 +107,9 @@ pub async fn replay_batchlog(cluster: &Cluster, context: &RequestContext) -> Res
             }
             replayed += 1;
         }
+        let shard = cluster.owner_of(entry.key.token());
         let removal = cluster.batchlog_removal(&table, entry.key);
-        cluster.write(context, Consistency::One, crate::WriteKind::Simple, vec![removal]).await?;
+        cluster.apply_on(shard, context, vec![removal]).await?;
     }
     Ok(replayed)
 }

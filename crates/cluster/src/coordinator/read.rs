@@ -102,7 +102,7 @@ impl Cluster {
     ) -> Result<Reading, ClusterError> {
         if shard == self.shard.number() {
             ClusterMetrics::count(&self.metrics.local_requests);
-            return Ok(Reading::Here(command));
+            return Ok(Reading::Here(Box::new(command)));
         }
         ClusterMetrics::count(&self.metrics.cross_shard_requests);
         let (reply_to, answer) = reply();
@@ -114,7 +114,7 @@ impl Cluster {
 }
 
 enum Reading {
-    Here(ReadCommand),
+    Here(Box<ReadCommand>),
     There(helenus_env::reply::Reply<Result<ReadResult, helenus_storage::StorageError>>),
 }
 
