@@ -14,6 +14,16 @@ use crate::ast::access::{
 const IF_NOT_EXISTS: &str = "IF NOT EXISTS ";
 const IF_EXISTS: &str = "IF EXISTS ";
 
+/// A role by name; the empty name can only be written as a string.
+fn write_role(out: &mut CqlText<'_>, role: &Grantee) -> fmt::Result {
+    if role.as_str().is_empty() { out.write_str("''") } else { role.write_cql(out) }
+}
+
+fn write_words_and_role(out: &mut CqlText<'_>, words: &str, role: &Grantee) -> fmt::Result {
+    write!(out, "{words} ")?;
+    write_role(out, role)
+}
+
 impl ToCql for PermissionSet {
     fn write_cql(&self, out: &mut CqlText<'_>) -> fmt::Result {
         match self {
@@ -31,7 +41,7 @@ impl ToCql for Resource {
             Self::AllTables { keyspace } => write_words(out, "ALL TABLES IN KEYSPACE", keyspace),
             Self::Table(table) => write_words(out, "TABLE", table),
             Self::AllRoles => out.write_str("ALL ROLES"),
-            Self::Role(role) => write_words(out, "ROLE", role),
+            Self::Role(role) => write_words_and_role(out, "ROLE", role),
             Self::AllFunctions { keyspace: None } => out.write_str("ALL FUNCTIONS"),
             Self::AllFunctions { keyspace: Some(keyspace) } => write_words(out, "ALL FUNCTIONS IN KEYSPACE", keyspace),
             Self::Function { name, argument_types } => {
@@ -63,7 +73,7 @@ impl ToCql for GrantPermissions {
     fn write_cql(&self, out: &mut CqlText<'_>) -> fmt::Result {
         write_words(out, "GRANT", &self.permissions)?;
         write_words(out, " ON", &self.resource)?;
-        write_words(out, " TO", &self.grantee)
+        write_words_and_role(out, " TO", &self.grantee)
     }
 }
 
@@ -71,27 +81,27 @@ impl ToCql for RevokePermissions {
     fn write_cql(&self, out: &mut CqlText<'_>) -> fmt::Result {
         write_words(out, "REVOKE", &self.permissions)?;
         write_words(out, " ON", &self.resource)?;
-        write_words(out, " FROM", &self.revokee)
+        write_words_and_role(out, " FROM", &self.revokee)
     }
 }
 
 impl ToCql for GrantRole {
     fn write_cql(&self, out: &mut CqlText<'_>) -> fmt::Result {
-        write_words(out, "GRANT", &self.role)?;
-        write_words(out, " TO", &self.grantee)
+        write_words_and_role(out, "GRANT", &self.role)?;
+        write_words_and_role(out, " TO", &self.grantee)
     }
 }
 
 impl ToCql for RevokeRole {
     fn write_cql(&self, out: &mut CqlText<'_>) -> fmt::Result {
-        write_words(out, "REVOKE", &self.role)?;
-        write_words(out, " FROM", &self.revokee)
+        write_words_and_role(out, "REVOKE", &self.role)?;
+        write_words_and_role(out, " FROM", &self.revokee)
     }
 }
 
 fn write_of_role(out: &mut CqlText<'_>, grantee: Option<&Grantee>, recursive: bool) -> fmt::Result {
     if let Some(grantee) = grantee {
-        write_words(out, " OF", grantee)?;
+        write_words_and_role(out, " OF", grantee)?;
     }
     write_if(out, !recursive, " NORECURSIVE")
 }
@@ -156,7 +166,7 @@ impl ToCql for CreateRole {
     fn write_cql(&self, out: &mut CqlText<'_>) -> fmt::Result {
         out.write_str("CREATE ROLE ")?;
         write_if(out, self.if_not_exists, IF_NOT_EXISTS)?;
-        self.name.write_cql(out)?;
+        write_role(out, &self.name)?;
         write_role_options(out, &self.options)
     }
 }
@@ -165,7 +175,7 @@ impl ToCql for AlterRole {
     fn write_cql(&self, out: &mut CqlText<'_>) -> fmt::Result {
         out.write_str("ALTER ROLE ")?;
         write_if(out, self.if_exists, IF_EXISTS)?;
-        self.name.write_cql(out)?;
+        write_role(out, &self.name)?;
         write_role_options(out, &self.options)
     }
 }
@@ -175,7 +185,7 @@ impl ToCql for DropRole {
     fn write_cql(&self, out: &mut CqlText<'_>) -> fmt::Result {
         out.write_str("DROP ROLE ")?;
         write_if(out, self.if_exists, IF_EXISTS)?;
-        self.name.write_cql(out)
+        write_role(out, &self.name)
     }
 }
 
