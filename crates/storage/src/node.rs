@@ -1,18 +1,80 @@
-//! What the shards of one node share in storage: file generations and who still needs a file or log segment.
+//! What the shards of one node share in storage: file generations, what was on disk at the start, and who still needs a
+//! log segment or a file that holds several shards' tokens.
+//!
+//! Invariants
+//! - Everything on disk is looked at once, before any shard opens or writes a file: what a shard finds in
+//!   [`Prepared`] is from before this start, whatever its neighbours have written since.
+//! - Generations and segment ids are above all that were found.
+//! - A segment from before the start goes when every shard has replayed it and made files of what was its own; a shared
+//!   file goes when every shard has rewritten its part or said that it has none.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use helenus_data::TableId;
+use helenus_env::{EntryKind, Env};
+use helenus_sstable::{Component, Descriptor, Generation};
+use uuid::Uuid;
+
+use crate::checkpoint::{self, Checkpoint};
+use crate::commit_log::{self, SegmentIdentity};
+use crate::config::StorageConfig;
+use crate::error::StorageError;
+use crate::transaction;
 
 /// Made once per node and start, given to every shard in its [`crate::StorageConfig`].
-#[derive(Debug)]
 pub struct StorageNode {
     shard_count: u32,
     generations: AtomicU64,
+    segment_ids: AtomicU64,
+    prepared: tokio::sync::OnceCell<Prepared>,
+    recovery: Mutex<Recovery>,
+    is_recovered: AtomicBool,
+    /// Per shared file (the path of its data component without the component), which shards are done with it.
+    released: Mutex<BTreeMap<PathBuf, BTreeSet<u32>>>,
+    /// Per dropped table, the tag of its snapshot and which shards have removed their files.
+    dropped: Mutex<BTreeMap<TableId, Dropped>>,
+    /// Several shards add their files to one snapshot's manifest.
+    pub(crate) snapshot_gate: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Recovery {
+    shards_done: BTreeSet<u32>,
+    damaged: BTreeSet<PathBuf>,
+}
+
+struct Dropped {
+    tag: String,
+    shards_done: BTreeSet<u32>,
+}
+
+/// What was on disk before this start.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    pub tables: BTreeMap<TableId, Vec<Descriptor>>,
+    /// By shard and id.
+    pub segments: BTreeMap<(u32, u64), PathBuf>,
+    pub checkpoints: BTreeMap<u32, Checkpoint>,
 }
 
 impl StorageNode {
     #[must_use]
     pub fn new(shard_count: u32) -> Self {
-        Self { shard_count: shard_count.max(1), generations: AtomicU64::new(0) }
+        Self {
+            shard_count: shard_count.max(1),
+            generations: AtomicU64::new(0),
+            segment_ids: AtomicU64::new(0),
+            prepared: tokio::sync::OnceCell::new(),
+            recovery: Mutex::default(),
+            is_recovered: AtomicBool::new(false),
+            released: Mutex::default(),
+            dropped: Mutex::default(),
+            snapshot_gate: tokio::sync::Mutex::new(()),
+        }
     }
 
     #[must_use]
@@ -25,4 +87,139 @@ impl StorageNode {
     pub fn next_generation(&self) -> u64 {
         self.generations.fetch_add(1, Ordering::Relaxed) + 1
     }
+
+    pub(crate) fn next_segment_id(&self) -> u64 {
+        self.segment_ids.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Looks at the directories and cleans up after interrupted transactions, once per node.
+    pub(crate) async fn prepare(&self, env: &Env, config: &StorageConfig) -> Result<&Prepared, StorageError> {
+        self.prepared.get_or_try_init(|| self.look_around(env, config)).await
+    }
+
+    async fn look_around(&self, env: &Env, config: &StorageConfig) -> Result<Prepared, StorageError> {
+        let mut prepared = Prepared::default();
+        for directory in config.data_directories.iter().chain([&config.commit_log_directory]) {
+            let created = env.disk().create_dir_all(directory).await;
+            created.map_err(StorageError::disk("create directory", directory))?;
+            if let Some(parent) = directory.parent() {
+                let synced = env.disk().sync_dir(parent).await;
+                synced.map_err(StorageError::disk("sync directory", parent))?;
+            }
+        }
+        for (directory, table) in table_directories(env, &config.data_directories).await? {
+            transaction::clean_directory(env, &directory).await?;
+            let files = list(env, &directory).await?;
+            let found = files.iter().filter_map(|name| Descriptor::parse(&directory.join(name)));
+            for (descriptor, _) in found.filter(|(_, component)| *component == Component::Data) {
+                if let Generation::Sequence(number) = descriptor.generation {
+                    self.generations.fetch_max(number, Ordering::Relaxed);
+                }
+                prepared.tables.entry(table).or_default().push(descriptor);
+            }
+        }
+        for name in list(env, &config.commit_log_directory).await? {
+            let path = config.commit_log_directory.join(&name);
+            if let Some(SegmentIdentity { shard, segment_id }) = commit_log::parse_file_name(&name) {
+                self.segment_ids.fetch_max(segment_id, Ordering::Relaxed);
+                prepared.segments.insert((shard, segment_id), path);
+            } else if let Some(shard) = checkpoint::parse_file_name(&name) {
+                let loaded = Checkpoint::load(env, &path).await?;
+                self.segment_ids.fetch_max(loaded.segment_id_max(), Ordering::Relaxed);
+                prepared.checkpoints.insert(shard, loaded);
+            }
+        }
+        self.is_recovered.store(prepared.segments.is_empty(), Ordering::Relaxed);
+        Ok(prepared)
+    }
+
+    /// Whether the log from before this start is in files and gone. Before, nothing may be purged.
+    pub(crate) fn is_recovered(&self) -> bool {
+        self.is_recovered.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a shard has replayed and flushed; the last one gets what is to be done: the damaged segments to move
+    /// away.
+    pub(crate) fn finish_recovery(&self, shard: u32, damaged: &[PathBuf]) -> Option<BTreeSet<PathBuf>> {
+        let mut recovery = lock(&self.recovery);
+        recovery.damaged.extend(damaged.iter().cloned());
+        let is_new = recovery.shards_done.insert(shard);
+        let all_done = recovery.shards_done.len() == self.shard_count as usize;
+        (is_new && all_done).then(|| recovery.damaged.clone())
+    }
+
+    pub(crate) fn set_recovered(&self) {
+        self.is_recovered.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that `shard` needs a shared file no more; `true` for the last one, who removes it.
+    pub(crate) fn release(&self, file: &Path, shard: u32) -> bool {
+        let mut released = lock(&self.released);
+        let shards = released.entry(file.to_owned()).or_default();
+        let is_new = shards.insert(shard);
+        is_new && shards.len() == self.shard_count as usize
+    }
+
+    /// Whether all shards are done with a shared file.
+    pub(crate) fn is_released_by_all(&self, file: &Path) -> bool {
+        lock(&self.released).get(file).is_some_and(|shards| shards.len() == self.shard_count as usize)
+    }
+
+    /// The snapshot tag for a dropped table, the same on all shards.
+    pub(crate) fn drop_tag(&self, table: TableId, make: impl FnOnce() -> String) -> String {
+        let mut dropped = lock(&self.dropped);
+        let entry = dropped.entry(table).or_insert_with(|| Dropped { tag: make(), shards_done: BTreeSet::new() });
+        entry.tag.clone()
+    }
+
+    /// Notes that `shard` has removed its files of a dropped table; `true` for the last one.
+    pub(crate) fn finish_drop(&self, table: TableId, shard: u32) -> bool {
+        let mut dropped = lock(&self.dropped);
+        let Some(entry) = dropped.get_mut(&table) else { return false };
+        entry.shards_done.insert(shard) && entry.shards_done.len() == self.shard_count as usize
+    }
+}
+
+impl fmt::Debug for StorageNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StorageNode").field("shard_count", &self.shard_count).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn list(env: &Env, directory: &Path) -> Result<Vec<String>, StorageError> {
+    let entries = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;
+    Ok(entries.into_iter().filter(|entry| entry.kind == EntryKind::File).map(|entry| entry.name).collect())
+}
+
+/// Every table's directory under the data directories: `<keyspace>/<table>-<id without dashes>`.
+pub(crate) async fn table_directories(
+    env: &Env,
+    data_directories: &[PathBuf],
+) -> Result<Vec<(PathBuf, TableId)>, StorageError> {
+    let mut found = Vec::new();
+    for root in data_directories {
+        for keyspace in directories(env, root).await? {
+            for table in directories(env, &keyspace).await? {
+                let name = table.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if let Some(id) = name.rsplit_once('-').and_then(|(_, id)| Uuid::try_parse(id).ok()) {
+                    found.push((table, TableId(id)));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+async fn directories(env: &Env, directory: &Path) -> Result<Vec<PathBuf>, StorageError> {
+    let entries = match env.disk().list(directory).await {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(StorageError::disk("list directory", directory)(error)),
+    };
+    let kept = entries.into_iter().filter(|entry| entry.kind == EntryKind::Directory);
+    Ok(kept.map(|entry| directory.join(entry.name)).collect())
 }

@@ -20,9 +20,6 @@ mod snippet;
 mod stream;
 mod walk;
 
-#[cfg(test)]
-mod tests;
-
 use self::network::NETWORK;
 use self::stream::Stream;
 use self::walk::{Fault, Walk};

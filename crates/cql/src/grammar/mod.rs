@@ -252,8 +252,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One level deeper, until [`Self::leave`].
-    fn enter(&mut self) -> Parsed<()> {
+    /// One level deeper while `parse` runs.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting == 0 {
             self.operators = 0;
         }
@@ -262,21 +262,17 @@ impl<'a> Parser<'a> {
             return Err(Reject::TooDeep);
         }
         self.nesting += 1;
-        Ok(())
-    }
-
-    fn leave(&mut self) {
+        let outcome = parse(self);
         self.nesting -= 1;
+        outcome
     }
 
-    /// Takes an operator or a selection.
     fn count_operator(&mut self) -> Parsed<()> {
         self.operators += 1;
         if self.operators > OPERATORS_MAX {
             self.furthest = self.at;
             return Err(Reject::TooDeep);
         }
-        self.at += 1;
         Ok(())
     }
 

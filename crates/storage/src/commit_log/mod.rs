@@ -1,0 +1,510 @@
+//! Commit log: what one shard accepted, in order, until memtables have become files.
+//!
+//! Role: [`CommitLog::append`] queues a record; one writer task puts everything that a turn of the shard queued into the
+//! kernel by one write, waits for the device when the sync mode says so, applies the mutations to the memtables and
+//! answers. `replay` reads segments back after a restart.
+//!
+//! Invariants
+//! - Records are applied to memtables in log order, by the writer alone: everything up to [`CommitLog::applied`] is in
+//!   memtables, so a memtable sealed now covers its table's log up to there.
+//! - What is queued is written and applied even if the request that queued it is gone.
+//! - After a failed write or sync nothing more is acknowledged: the kernel may have dropped what it could not write.
+//! - A segment is sealed and synced before the next one gets its first record.
+//! - A segment is deleted only when every table in it has a durable checkpoint beyond its last record.
+//!
+//! ```text
+//! oldest segment                                      newest             spare
+//! [header|record|record|…|seal]  [header|…|seal]  …  [header|record|0…]  [header|0…]
+//! ```
+
+mod record;
+pub(crate) mod replay;
+mod segment;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helenus_data::{Mutation, TableId};
+use helenus_env::{Env, Instant};
+use tokio::sync::{Notify, oneshot};
+use tracing::{error, warn};
+
+use crate::checkpoint::Checkpoint;
+use crate::config::{CommitLogSync, StorageConfig};
+use crate::error::StorageError;
+use crate::metrics::Histogram;
+use crate::node::StorageNode;
+
+pub(crate) use record::{LogPosition, SegmentIdentity};
+use record::{RECORD_HEADER_BYTES, RECORD_OVERHEAD_BYTES, SEGMENT_HEADER_BYTES, encode_record, encode_seal};
+use segment::Segment;
+pub(crate) use segment::parse_file_name;
+
+/// One write to the page cache copies at most this much on the shard's thread: some 50 µs.
+const WRITE_BYTES_MAX: usize = 256 << 10;
+
+/// How long the writer waits before it asks again for a segment that could not be made (disk full).
+const SEGMENT_RETRY: Duration = Duration::from_millis(200);
+
+struct Queued {
+    /// Empty when no mutation of it is to be logged.
+    body: Vec<u8>,
+    logged_tables: Vec<TableId>,
+    mutations: Vec<Mutation>,
+    done: oneshot::Sender<Result<(), StorageError>>,
+}
+
+pub(crate) struct CommitLog {
+    env: Env,
+    node: Arc<StorageNode>,
+    directory: PathBuf,
+    shard: u32,
+    sync: CommitLogSync,
+    segment_bytes: u32,
+    total_bytes_max: u64,
+    queue: RefCell<VecDeque<Queued>>,
+    queue_bytes: Cell<u64>,
+    queued: Notify,
+    /// Oldest first; the last one is written to. Empty before the first record.
+    segments: RefCell<VecDeque<Rc<Segment>>>,
+    spare: RefCell<Option<Segment>>,
+    spare_wanted: Notify,
+    spare_error: RefCell<Option<StorageError>>,
+    spare_made: Notify,
+    applied: Cell<LogPosition>,
+    /// When the oldest record was written that no sync covers yet.
+    unsynced_since: Cell<Option<Instant>>,
+    written: Notify,
+    synced: Notify,
+    failed: RefCell<Option<Arc<str>>>,
+    closing: Cell<bool>,
+    idle: Notify,
+    busy: Cell<bool>,
+    pub counters: Counters,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub records: Cell<u64>,
+    pub syncs: Cell<u64>,
+    pub sync_micros: RefCell<Histogram>,
+    pub waited_on_sync: Cell<u64>,
+}
+
+impl CommitLog {
+    pub fn new(env: &Env, config: &StorageConfig, shard: u32) -> Rc<Self> {
+        Rc::new(Self {
+            env: env.clone(),
+            node: Arc::clone(&config.node),
+            directory: config.commit_log_directory.clone(),
+            shard,
+            sync: config.commit_log_sync,
+            segment_bytes: u32::try_from(config.segment_bytes).unwrap_or(1 << 30).clamp(4 << 10, 1 << 30),
+            total_bytes_max: config.commit_log_bytes,
+            queue: RefCell::default(),
+            queue_bytes: Cell::new(0),
+            queued: Notify::new(),
+            segments: RefCell::default(),
+            spare: RefCell::new(None),
+            spare_wanted: Notify::new(),
+            spare_error: RefCell::new(None),
+            spare_made: Notify::new(),
+            applied: Cell::new(LogPosition::default()),
+            unsynced_since: Cell::new(None),
+            written: Notify::new(),
+            synced: Notify::new(),
+            failed: RefCell::new(None),
+            closing: Cell::new(false),
+            idle: Notify::new(),
+            busy: Cell::new(false),
+            counters: Counters::default(),
+        })
+    }
+
+    /// The largest body of one record.
+    pub fn body_bytes_max(&self) -> u64 {
+        u64::from(self.segment_bytes / 2)
+    }
+
+    /// Everything up to here is in memtables, or never will be.
+    pub fn applied(&self) -> LogPosition {
+        self.applied.get()
+    }
+
+    pub fn queue_bytes(&self) -> u64 {
+        self.queue_bytes.get()
+    }
+
+    pub fn pending(&self) -> u64 {
+        self.queue.borrow().len() as u64
+    }
+
+    pub fn segment_count(&self) -> u64 {
+        self.segments.borrow().len() as u64
+    }
+
+    pub fn total_bytes(&self) -> u64 {
+        self.segments.borrow().iter().map(|segment| u64::from(segment.capacity)).sum()
+    }
+
+    pub fn failure(&self) -> Option<StorageError> {
+        self.failed.borrow().as_ref().map(|reason| StorageError::CommitLogFailed { reason: Arc::clone(reason) })
+    }
+
+    /// Queues one atomic record. The answer comes when the mutations are durable by the sync mode and in the memtables;
+    /// dropping it takes nothing back.
+    pub fn append(
+        &self,
+        body: Vec<u8>,
+        logged_tables: Vec<TableId>,
+        mutations: Vec<Mutation>,
+    ) -> oneshot::Receiver<Result<(), StorageError>> {
+        let (done, answer) = oneshot::channel();
+        if self.closing.get() {
+            let _ = done.send(Err(StorageError::ShuttingDown));
+            return answer;
+        }
+        self.queue_bytes.set(self.queue_bytes.get() + queue_cost(&body));
+        self.queue.borrow_mut().push_back(Queued { body, logged_tables, mutations, done });
+        self.queued.notify_one();
+        answer
+    }
+
+    /// The writer task; ends after [`CommitLog::close`]. `apply` puts mutations into memtables.
+    pub async fn write_queued(self: Rc<Self>, apply: impl Fn(Vec<Mutation>)) {
+        let mut last_sync = Instant::ZERO;
+        loop {
+            if self.queue.borrow().is_empty() {
+                self.busy.set(false);
+                self.idle.notify_waiters();
+                if self.closing.get() {
+                    return;
+                }
+                self.queued.notified().await;
+                continue;
+            }
+            self.busy.set(true);
+            match self.sync {
+                CommitLogSync::Group { window } => self.env.sleep_until(last_sync + window).await,
+                // The rest of this turn's requests join the write.
+                CommitLogSync::Periodic { .. } | CommitLogSync::Batch => self.env.yield_now().await,
+            }
+            let ready = self.ready_segment().await;
+            let batch = self.take_batch(ready.as_ref().ok().and_then(Option::as_ref));
+            let outcome = match ready {
+                Ok(segment) => self.log(segment, &batch).await,
+                Err(error) => Err(error),
+            };
+            last_sync = self.env.monotonic();
+            for entry in batch {
+                self.queue_bytes.set(self.queue_bytes.get() - queue_cost(&entry.body));
+                let answer = match &outcome {
+                    Ok(_) => {
+                        apply(entry.mutations);
+                        Ok(())
+                    }
+                    Err(error) => Err(error.duplicate()),
+                };
+                // Whoever waited may be gone; the write stands all the same.
+                let _ = entry.done.send(answer);
+            }
+            if let Ok(end) = outcome {
+                self.applied.set(self.applied.get().max(end));
+            }
+        }
+    }
+
+    /// The segment for what is first in the queue; `None` when that is not to be logged.
+    async fn ready_segment(&self) -> Result<Option<Rc<Segment>>, StorageError> {
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        let first_bytes = self.queue.borrow().front().map_or(0, |entry| entry.body.len());
+        if first_bytes == 0 {
+            return Ok(None);
+        }
+        if let CommitLogSync::Periodic { period } = self.sync {
+            self.wait_for_sync(period).await?;
+        }
+        self.current_with_room(first_bytes).await.map(Some)
+    }
+
+    /// What the next write takes: at least the first, then as much as fits into one write and into the segment. Without
+    /// a segment only what needs none, or (when there is none to be had) the first.
+    fn take_batch(&self, segment: Option<&Rc<Segment>>) -> Vec<Queued> {
+        let mut queue = self.queue.borrow_mut();
+        let mut bytes = 0;
+        let mut batch: Vec<Queued> = Vec::new();
+        while let Some(next) = queue.front() {
+            let needed = if next.body.is_empty() { 0 } else { next.body.len() + RECORD_OVERHEAD_BYTES as usize };
+            let fits = match segment {
+                Some(segment) => {
+                    let at = segment.written.get() + offset(bytes);
+                    bytes + needed <= WRITE_BYTES_MAX && has_room(segment, at, next.body.len())
+                }
+                None => needed == 0,
+            };
+            if !batch.is_empty() && !fits {
+                break;
+            }
+            bytes += needed;
+            batch.extend(queue.pop_front());
+        }
+        batch
+    }
+
+    /// Writes (and by mode syncs) a batch; answers where it ends.
+    async fn log(&self, segment: Option<Rc<Segment>>, batch: &[Queued]) -> Result<LogPosition, StorageError> {
+        let Some(segment) = segment else { return Ok(self.applied.get()) };
+        let mut pending = Vec::new();
+        for entry in batch.iter().filter(|entry| !entry.body.is_empty()) {
+            let at = segment.written.get() + offset(pending.len());
+            encode_record(segment.identity, at, segment.synced.get(), &entry.body, &mut pending);
+            let end = segment.written.get() + offset(pending.len());
+            let mut dirty = segment.dirty.borrow_mut();
+            entry.logged_tables.iter().for_each(|table| {
+                dirty.insert(*table, end);
+            });
+            self.counters.records.set(self.counters.records.get() + 1);
+        }
+        self.write(&segment, &pending)?;
+        match self.sync {
+            CommitLogSync::Periodic { .. } => self.written.notify_one(),
+            CommitLogSync::Batch | CommitLogSync::Group { .. } => self.sync_segment(&segment).await?,
+        }
+        Ok(LogPosition { segment_id: segment.identity.segment_id, offset: segment.written.get() })
+    }
+
+    /// Into the kernel.
+    fn write(&self, segment: &Segment, bytes: &[u8]) -> Result<(), StorageError> {
+        let at = segment.written.get();
+        assert!(u64::from(at) + bytes.len() as u64 <= u64::from(segment.capacity), "room was checked");
+        if let Err(source) = segment.file.write_now(u64::from(at), bytes) {
+            return Err(self.fail("write", segment, &source));
+        }
+        segment.written.set(at + offset(bytes.len()));
+        if self.unsynced_since.get().is_none() {
+            self.unsynced_since.set(Some(self.env.monotonic()));
+        }
+        Ok(())
+    }
+
+    fn fail(&self, action: &str, segment: &Segment, source: &std::io::Error) -> StorageError {
+        let reason: Arc<str> = format!("{action} {}: {source}", segment.path.display()).into();
+        error!(%reason, "the commit log failed; this shard accepts no more writes until it is restarted");
+        self.failed.borrow_mut().get_or_insert_with(|| Arc::clone(&reason));
+        self.synced.notify_waiters();
+        StorageError::CommitLogFailed { reason }
+    }
+
+    /// Waits while the oldest unsynced record is older than `period`.
+    async fn wait_for_sync(&self, period: Duration) -> Result<(), StorageError> {
+        loop {
+            let Some(since) = self.unsynced_since.get() else { return Ok(()) };
+            if self.env.monotonic() < since + period {
+                return Ok(());
+            }
+            self.counters.waited_on_sync.set(self.counters.waited_on_sync.get() + 1);
+            let synced = self.synced.notified();
+            self.written.notify_one();
+            synced.await;
+            if let Some(failure) = self.failure() {
+                return Err(failure);
+            }
+        }
+    }
+
+    /// The segment to write to, with room for a record of `body_bytes` and the seal.
+    async fn current_with_room(&self, body_bytes: usize) -> Result<Rc<Segment>, StorageError> {
+        let current = self.segments.borrow().back().cloned();
+        if let Some(current) = &current
+            && has_room(current, current.written.get(), body_bytes)
+        {
+            return Ok(Rc::clone(current));
+        }
+        let next = self.take_spare().await?;
+        if let Some(current) = current {
+            let seal = encode_seal(current.identity, current.written.get(), current.synced.get());
+            self.write(&current, &seal)?;
+            self.sync_segment(&current).await?; // Before the next segment's first record; see the invariants.
+        }
+        let next = Rc::new(next);
+        self.segments.borrow_mut().push_back(Rc::clone(&next));
+        Ok(next)
+    }
+
+    async fn take_spare(&self) -> Result<Segment, StorageError> {
+        loop {
+            let made = self.spare_made.notified();
+            if let Some(spare) = self.spare.borrow_mut().take() {
+                self.spare_wanted.notify_one();
+                return Ok(spare);
+            }
+            if let Some(error) = self.spare_error.borrow_mut().take() {
+                self.spare_wanted.notify_one();
+                return Err(error);
+            }
+            self.spare_wanted.notify_one();
+            made.await;
+        }
+    }
+
+    /// The task that keeps one segment ready.
+    pub async fn keep_spare(self: Rc<Self>) {
+        loop {
+            if self.spare.borrow().is_some() {
+                self.spare_wanted.notified().await;
+                continue;
+            }
+            let identity = SegmentIdentity { shard: self.shard, segment_id: self.node.next_segment_id() };
+            let shard_count = self.node.shard_count();
+            match Segment::create(&self.env, &self.directory, identity, shard_count, self.segment_bytes).await {
+                Ok(segment) => {
+                    *self.spare.borrow_mut() = Some(segment);
+                    self.spare_made.notify_waiters();
+                }
+                Err(error) => {
+                    warn!(%error, "no commit log segment could be prepared");
+                    *self.spare_error.borrow_mut() = Some(error);
+                    self.spare_made.notify_waiters();
+                    self.env.sleep(SEGMENT_RETRY).await;
+                    self.spare_wanted.notified().await;
+                }
+            }
+        }
+    }
+
+    /// The task of `periodic` mode: syncs follow each other for as long as there is something to sync.
+    pub async fn sync_behind(self: Rc<Self>) {
+        loop {
+            let newest = self.segments.borrow().back().cloned();
+            let behind = newest.filter(|segment| segment.synced.get() < segment.written.get());
+            match behind {
+                Some(segment) if self.failed.borrow().is_none() => {
+                    // The error stands in `failed`, where every writer looks.
+                    let _ = self.sync_segment(&segment).await;
+                }
+                _ => self.written.notified().await,
+            }
+        }
+    }
+
+    async fn sync_segment(&self, segment: &Segment) -> Result<(), StorageError> {
+        let (started, written) = (self.env.monotonic(), segment.written.get());
+        let since_before = self.unsynced_since.get();
+        if let Err(source) = segment.file.sync().await {
+            return Err(self.fail("sync", segment, &source));
+        }
+        segment.synced.set(segment.synced.get().max(written));
+        self.counters.syncs.set(self.counters.syncs.get() + 1);
+        self.counters.sync_micros.borrow_mut().record_micros(self.env.monotonic() - started);
+        if self.unsynced_since.get() == since_before {
+            // What was written during the sync is at most as old as the sync itself.
+            let newest = self.segments.borrow().back().cloned();
+            let all_synced = newest.is_none_or(|newest| newest.synced.get() == newest.written.get());
+            self.unsynced_since.set(if all_synced { None } else { Some(started) });
+        }
+        self.synced.notify_waiters();
+        Ok(())
+    }
+
+    /// Tables to flush so that the oldest segments can go, while the log is larger than it may be. The segment that is
+    /// written to stays whatever is flushed.
+    pub fn tables_to_flush(&self) -> Vec<TableId> {
+        let segments = self.segments.borrow();
+        let total: u64 = segments.iter().map(|segment| u64::from(segment.capacity)).sum();
+        let mut excess = total.saturating_sub(self.total_bytes_max);
+        let mut tables = Vec::new();
+        for segment in segments.iter().take(segments.len().saturating_sub(1)) {
+            if excess == 0 {
+                break;
+            }
+            tables.extend(segment.dirty.borrow().keys().copied());
+            excess = excess.saturating_sub(u64::from(segment.capacity));
+        }
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    pub fn is_over_budget(&self) -> bool {
+        1 < self.segments.borrow().len() && self.total_bytes_max < self.total_bytes()
+    }
+
+    /// Forgets what `checkpoint`, which must be durable, covers; deletes segments that nothing needs any more.
+    pub async fn discard_covered(&self, checkpoint: &Checkpoint) {
+        let mut obsolete = Vec::new();
+        {
+            let mut segments = self.segments.borrow_mut();
+            for segment in segments.iter() {
+                let segment_id = segment.identity.segment_id;
+                let covered = |table: &TableId, offset: u32| {
+                    checkpoint.floor(*table).is_some_and(|floor| LogPosition { segment_id, offset } <= floor)
+                };
+                segment.dirty.borrow_mut().retain(|table, offset| !covered(table, *offset));
+            }
+            let current = segments.pop_back();
+            let (gone, kept): (VecDeque<_>, VecDeque<_>) =
+                segments.drain(..).partition(|segment| segment.dirty.borrow().is_empty());
+            obsolete.extend(gone);
+            *segments = kept;
+            segments.extend(current);
+        }
+        for segment in obsolete {
+            if let Err(error) = self.env.disk().remove_file(&segment.path).await {
+                // Its records are below every checkpoint; the next start removes it.
+                warn!(segment = %segment.path.display(), %error, "a clean commit log segment could not be removed");
+            }
+        }
+    }
+
+    /// Forgets a dropped table's records.
+    pub fn forget_table(&self, table: TableId) {
+        for segment in self.segments.borrow().iter() {
+            segment.dirty.borrow_mut().remove(&table);
+        }
+    }
+
+    /// Refuses new records and waits until the queue is written, applied and synced.
+    pub async fn close(&self) -> Result<(), StorageError> {
+        self.closing.set(true);
+        self.queued.notify_one();
+        self.drain().await;
+        let newest = self.segments.borrow().back().cloned();
+        match newest {
+            Some(segment) if self.failed.borrow().is_none() => self.sync_segment(&segment).await,
+            _ => self.failure().map_or(Ok(()), Err),
+        }
+    }
+
+    /// Waits until what is queued now has been applied or refused.
+    pub async fn drain(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.queue.borrow().is_empty() && !self.busy.get() {
+                return;
+            }
+            idle.await;
+        }
+    }
+}
+
+/// Memory of a queued record: its body, and as much again for the mutations decoded.
+fn queue_cost(body: &[u8]) -> u64 {
+    2 * body.len() as u64
+}
+
+fn has_room(segment: &Segment, at: u32, body_bytes: usize) -> bool {
+    let needed = body_bytes as u64 + u64::from(RECORD_OVERHEAD_BYTES) + u64::from(RECORD_HEADER_BYTES);
+    u64::from(at) + needed <= u64::from(segment.capacity)
+}
+
+fn offset(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("pending bytes stay below a segment's size, which is at most 1 GiB")
+}
+
+const _: () = assert!(SEGMENT_HEADER_BYTES < 4 << 10, "the smallest segment holds its header");

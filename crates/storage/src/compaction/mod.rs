@@ -1,0 +1,488 @@
+//! Compaction: several files become one, without what nothing needs any more.
+//!
+//! Role: [`compact_when_due`] asks each table's strategy (pure) what to do and runs it; [`compact_all`] is asked for by
+//! people. Files of another shard count are rewritten first, each shard its tokens.
+//!
+//! Invariants
+//! - The exchange of old files for new ones is one step for readers and one COMMIT for the disk.
+//! - Purging is decided by `purge` alone.
+//! - A table's compactions begin only while nobody holds them, and stop soon after they are told to.
+
+mod purge;
+mod size_tiered;
+mod throttle;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helenus_data::read::KeyRange;
+use helenus_env::{SchedulingGroup, TaskHandle};
+use tokio::sync::{Notify, Semaphore};
+use tracing::{debug, error, info, warn};
+use uuid::Uuid;
+
+use crate::compaction::purge::PurgeQuestion;
+use crate::compaction::size_tiered::{Candidate, Choice, SizeTiered};
+use crate::compaction::throttle::Throttle;
+use crate::error::StorageError;
+use crate::flush::{ensure_directory, open_own, write_partition};
+use crate::metrics::{CompactionKind, CompactionProgress, CompactionRecord};
+use crate::read::Walk;
+use crate::shard::Shard;
+use crate::table::{CompactingFiles, TableStore};
+use crate::table_files::{FileWriter, NewFile, TableFile};
+use crate::transaction::{Transaction, TransactionKind, remove_components};
+
+/// How many ended compactions are remembered.
+const HISTORY_MAX: usize = 100;
+
+/// Tombstones age without anything happening to the files.
+const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The shard's running and past compactions.
+pub(crate) struct Compactions {
+    pub wanted: Notify,
+    ended: Notify,
+    slots: Arc<Semaphore>,
+    throttle: Throttle,
+    is_automatic: Cell<bool>,
+    running: RefCell<BTreeMap<Uuid, Rc<Running>>>,
+    history: RefCell<VecDeque<CompactionRecord>>,
+    pub completed_count: Cell<u64>,
+    pub completed_bytes: Cell<u64>,
+    warned: RefCell<std::collections::BTreeSet<(helenus_data::TableId, String)>>,
+}
+
+struct Running {
+    progress: RefCell<CompactionProgress>,
+    is_cancelled: Cell<bool>,
+}
+
+/// What to do; the files are taken until it goes.
+struct Job {
+    store: Rc<TableStore>,
+    kind: CompactionKind,
+    files: Vec<Rc<TableFile>>,
+    _taken: CompactingFiles,
+}
+
+impl Compactions {
+    pub fn new(slots: usize, bytes_per_sec: u64) -> Self {
+        Self {
+            wanted: Notify::new(),
+            ended: Notify::new(),
+            slots: Arc::new(Semaphore::new(slots.max(1))),
+            throttle: Throttle::new(bytes_per_sec),
+            is_automatic: Cell::new(true),
+            running: RefCell::default(),
+            history: RefCell::default(),
+            completed_count: Cell::new(0),
+            completed_bytes: Cell::new(0),
+            warned: RefCell::default(),
+        }
+    }
+
+    pub fn progress(&self) -> Vec<CompactionProgress> {
+        self.running.borrow().values().map(|running| running.progress.borrow().clone()).collect()
+    }
+
+    /// Oldest first.
+    pub fn history(&self) -> Vec<CompactionRecord> {
+        self.history.borrow().iter().cloned().collect()
+    }
+
+    pub fn set_throughput(&self, bytes_per_sec: u64) {
+        self.throttle.set(bytes_per_sec);
+    }
+
+    pub fn throughput(&self) -> u64 {
+        self.throttle.bytes_per_sec()
+    }
+
+    pub fn set_automatic(&self, is_automatic: bool) {
+        self.is_automatic.set(is_automatic);
+        self.wanted.notify_one();
+    }
+
+    pub fn is_automatic(&self) -> bool {
+        self.is_automatic.get()
+    }
+
+    /// Tells the compactions of one table, or all, to stop, and waits until they have.
+    pub async fn stop(&self, store: Option<&TableStore>) {
+        loop {
+            let ended = self.ended.notified();
+            let mut any = false;
+            for running in self.running.borrow().values() {
+                if store.is_none_or(|store| running.progress.borrow().table_id == store.id) {
+                    running.is_cancelled.set(true);
+                    any = true;
+                }
+            }
+            if !any {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn remember(&self, record: CompactionRecord) {
+        let mut history = self.history.borrow_mut();
+        if history.len() == HISTORY_MAX {
+            history.pop_front();
+        }
+        history.push_back(record);
+    }
+}
+
+/// The task that compacts whenever a strategy finds something to do.
+pub(crate) async fn compact_when_due(shard: Rc<Shard>) {
+    let mut tasks: Vec<TaskHandle> = Vec::new();
+    loop {
+        tasks.retain(|task| !task.is_finished());
+        forget_released(&shard);
+        while let Ok(permit) = Arc::clone(&shard.compactions.slots).try_acquire_owned() {
+            let Some(job) = choose(&shard) else { break };
+            let shard_of_task = Rc::clone(&shard);
+            tasks.push(shard.env.spawn("compact", async move {
+                let table = job.store.schema().full_name();
+                match run(&shard_of_task, job).await {
+                    Ok(()) => {}
+                    Err(Stopped::Cancelled) => debug!(table, "a compaction was stopped"),
+                    Err(Stopped::Failed(error)) => {
+                        error!(table, %error, "a compaction failed; its files stay as they are");
+                        // Whatever it was, the disk gets a moment before the same files are chosen again.
+                        shard_of_task.env.sleep(FAILURE_PAUSE).await;
+                    }
+                }
+                drop(permit);
+                shard_of_task.compactions.wanted.notify_one();
+            }));
+        }
+        // Something changed, or time passed: both are looked at in the same way.
+        let _ = shard.env.timeout(LOOK_INTERVAL, shard.compactions.wanted.notified()).await;
+    }
+}
+
+const FAILURE_PAUSE: Duration = Duration::from_secs(10);
+
+/// The next thing to do in any table.
+fn choose(shard: &Shard) -> Option<Job> {
+    if !shard.compactions.is_automatic() || shard.is_closing.get() {
+        return None;
+    }
+    shard.tables().into_iter().find_map(|store| choose_in(shard, &store))
+}
+
+fn choose_in(shard: &Shard, store: &Rc<TableStore>) -> Option<Job> {
+    if store.is_dropped.get() || 0 < store.compaction_holds.get() {
+        return None;
+    }
+    let job = |kind, files: Vec<Rc<TableFile>>| {
+        let taken = store.take_for_compaction(&files);
+        Some(Job { store: Rc::clone(store), kind, files, _taken: taken })
+    };
+    let free = free_files(store);
+    if let Some(shared) = free.iter().find(|file| file.is_shared) {
+        return job(CompactionKind::Reshard, vec![Rc::clone(shared)]);
+    }
+    let strategy = strategy_of(shard, store);
+    if !strategy.enabled {
+        return None;
+    }
+    let expired = purge::fully_expired(shard, store, &free);
+    if !expired.is_empty() {
+        return job(CompactionKind::Tombstones, expired);
+    }
+    let now_secs = shard.env.wall_secs();
+    match strategy.choose(&candidates(store, &free, now_secs), now_secs)? {
+        Choice::Merge(indexes) => {
+            job(CompactionKind::Strategy, indexes.into_iter().map(|index| Rc::clone(&free[index])).collect())
+        }
+        Choice::DropTombstones(index) => job(CompactionKind::Tombstones, vec![Rc::clone(&free[index])]),
+    }
+}
+
+fn free_files(store: &TableStore) -> Vec<Rc<TableFile>> {
+    store.view().files.iter().filter(|file| !store.is_compacting(file)).cloned().collect()
+}
+
+fn candidates(store: &TableStore, files: &[Rc<TableFile>], now_secs: i64) -> Vec<Candidate> {
+    let gc_before = u32::try_from(purge::gc_before_secs(store, now_secs).max(0)).unwrap_or(u32::MAX);
+    let view = store.view();
+    let describe = |file: &Rc<TableFile>| Candidate {
+        bytes: file.bytes_on_disk(),
+        created_secs: file.created_secs(),
+        droppable_ratio: file.stats().droppable_ratio(gc_before),
+        can_drop_tombstones: purge::can_drop_alone(&view, file),
+    };
+    files.iter().map(describe).collect()
+}
+
+/// How many compactions a table waits for.
+pub(crate) fn pending(shard: &Shard, store: &TableStore) -> u64 {
+    let free = free_files(store);
+    let shared = free.iter().filter(|file| file.is_shared).count();
+    let now_secs = shard.env.wall_secs();
+    (strategy_of(shard, store).pending(&candidates(store, &free, now_secs)) + shared) as u64
+}
+
+/// Every strategy compacts as size-tiered until it exists itself; a table that asked for another is named once.
+fn strategy_of(shard: &Shard, store: &TableStore) -> SizeTiered {
+    let table = store.schema();
+    let class = table.params.compaction.get("class").map_or("", |class| class.rsplit('.').next().unwrap_or(class));
+    if !class.is_empty() && class != "SizeTieredCompactionStrategy" {
+        let is_new = shard.compactions.warned.borrow_mut().insert((store.id, class.to_owned()));
+        if is_new {
+            warn!(table = %table.full_name(), strategy = class, "this strategy does not exist yet; the table is compacted by SizeTieredCompactionStrategy");
+        }
+    }
+    SizeTiered::of_options(&table.params.compaction)
+}
+
+/// Merges all files of a table, after what is running; shared ones are rewritten on the way.
+pub(crate) async fn compact_all(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), StorageError> {
+    let _hold = store.hold_compactions();
+    wait_for_running(shard, store).await;
+    let shared: Vec<_> = store.view().files.iter().filter(|file| file.is_shared).cloned().collect();
+    for file in shared {
+        run_now(shard, store, CompactionKind::Reshard, vec![file]).await?;
+    }
+    let files = store.view().files.clone();
+    if files.is_empty() {
+        return Ok(());
+    }
+    run_now(shard, store, CompactionKind::Major, files).await
+}
+
+async fn wait_for_running(shard: &Shard, store: &TableStore) {
+    loop {
+        let ended = shard.compactions.ended.notified();
+        if store.compacting_count() == 0 {
+            return;
+        }
+        ended.await;
+    }
+}
+
+async fn run_now(
+    shard: &Rc<Shard>,
+    store: &Rc<TableStore>,
+    kind: CompactionKind,
+    files: Vec<Rc<TableFile>>,
+) -> Result<(), StorageError> {
+    let taken = store.take_for_compaction(&files);
+    match run(shard, Job { store: Rc::clone(store), kind, files, _taken: taken }).await {
+        Ok(()) => Ok(()),
+        Err(Stopped::Cancelled) => Err(StorageError::Invalid("the compaction was stopped".to_owned())),
+        Err(Stopped::Failed(error)) => Err(error),
+    }
+}
+
+enum Stopped {
+    Cancelled,
+    Failed(StorageError),
+}
+
+impl From<StorageError> for Stopped {
+    fn from(error: StorageError) -> Self {
+        Stopped::Failed(error)
+    }
+}
+
+/// Takes the compaction off the list of running ones, however it ends.
+struct Listed<'s> {
+    shard: &'s Shard,
+    id: Uuid,
+    job: Option<Job>,
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        drop(self.job.take()); // The files first: who waits for the end looks at them.
+        self.shard.compactions.running.borrow_mut().remove(&self.id);
+        self.shard.compactions.ended.notify_waiters();
+    }
+}
+
+async fn run(shard: &Rc<Shard>, job: Job) -> Result<(), Stopped> {
+    let (store, kind, files) = (Rc::clone(&job.store), job.kind, job.files.clone());
+    let table = store.schema();
+    let id = shard.env.new_timeuuid();
+    let progress = CompactionProgress {
+        id,
+        keyspace: table.keyspace.to_string(),
+        table: table.name.to_string(),
+        table_id: store.id,
+        kind,
+        completed_bytes: 0,
+        total_bytes: files.iter().map(|file| file.data_bytes()).sum(),
+        sstables: files.len() as u64,
+        started_secs: shard.env.wall_secs(),
+    };
+    let running = Rc::new(Running { progress: RefCell::new(progress), is_cancelled: Cell::new(false) });
+    shard.compactions.running.borrow_mut().insert(id, Rc::clone(&running));
+    let _listed = Listed { shard, id, job: Some(job) };
+
+    let expired = purge::fully_expired(shard, &store, &files);
+    let is_expired = |file: &Rc<TableFile>| expired.iter().any(|other| Rc::ptr_eq(other, file));
+    let read: Vec<_> = files.iter().filter(|file| !is_expired(file)).cloned().collect();
+    let bytes_in: u64 = files.iter().map(|file| file.bytes_on_disk()).sum();
+    let bytes_read: u64 = read.iter().map(|file| file.bytes_on_disk()).sum();
+    if !shard.disk_guard.has_room_for(bytes_read) {
+        return Err(Stopped::Failed(StorageError::Invalid(format!(
+            "no room on the disk for a file of up to {bytes_read} bytes"
+        ))));
+    }
+    ensure_directory(shard, &store).await?;
+    let mut transaction = Transaction::begin(&shard.env, &store.directory, TransactionKind::Compaction).await?;
+    let written = write_merged(shard, &store, &files, &read, &running, &mut transaction).await;
+    let (output, partitions_out) = match written {
+        Ok(written) => written,
+        Err(stopped) => {
+            transaction.abort().await;
+            return Err(stopped);
+        }
+    };
+    // Files in another data directory are removed by a transaction of their own, after this one: a crash in between
+    // leaves both, which merges to the same, and nothing of them is purged here.
+    for file in files.iter().filter(|file| !file.is_shared && file.directory() == store.directory) {
+        transaction.remove(&file.base_name()).await?;
+    }
+    transaction.commit().await?;
+    let bytes_out = output.as_ref().map_or(0, |file| file.bytes_on_disk());
+    store.exchange(|view| {
+        view.files.retain(|file| !files.iter().any(|old| Rc::ptr_eq(old, file)));
+        view.lingering.extend(files.iter().filter(|file| file.is_shared).cloned());
+        view.files.extend(output);
+    });
+    transaction.clean_up().await;
+    for file in files.iter().filter(|file| !file.is_shared && file.directory() != store.directory) {
+        remove_alone(shard, file).await;
+    }
+    for file in files.iter().filter(|file| file.is_shared) {
+        if shard.config.node.release(&file.base_path(), shard.id.number()) {
+            remove_alone(shard, file).await;
+        }
+    }
+    forget_released(shard);
+    finish(shard, &store, &running, bytes_in, bytes_out, partitions_out);
+    Ok(())
+}
+
+/// Notes the end of a compaction in statistics and history.
+fn finish(shard: &Shard, store: &TableStore, running: &Running, bytes_in: u64, bytes_out: u64, partitions_out: u64) {
+    let progress = running.progress.borrow();
+    let compactions = &shard.compactions;
+    compactions.completed_count.set(compactions.completed_count.get() + 1);
+    compactions.completed_bytes.set(compactions.completed_bytes.get() + bytes_in);
+    compactions.remember(CompactionRecord {
+        id: progress.id,
+        keyspace: progress.keyspace.clone(),
+        table: progress.table.clone(),
+        kind: progress.kind,
+        compacted_at_micros: shard.env.wall_micros(),
+        bytes_in,
+        bytes_out,
+        partitions_out,
+    });
+    let mut stats = store.stats_mut();
+    stats.compactions += 1;
+    stats.compacted_bytes += bytes_in;
+    info!(table = %store.schema().full_name(), kind = ?progress.kind, files = progress.sstables, bytes_in, bytes_out, "compacted");
+}
+
+/// The new file (`None` when nothing is left) and its partition count.
+async fn write_merged(
+    shard: &Rc<Shard>,
+    store: &Rc<TableStore>,
+    inputs: &[Rc<TableFile>],
+    read: &[Rc<TableFile>],
+    running: &Running,
+    transaction: &mut Transaction,
+) -> Result<(Option<Rc<TableFile>>, u64), Stopped> {
+    if read.is_empty() {
+        return Ok((None, 0));
+    }
+    let table = store.schema();
+    let new = NewFile {
+        directory: &store.directory,
+        generation: shard.config.node.next_generation(),
+        table: &table,
+        shard: shard.id.number(),
+        keys_estimate: read.iter().map(|file| file.stats().partition_count()).sum(),
+        timestamp_min: read.iter().map(|file| file.timestamp_min()).min(),
+        config: &shard.config,
+    };
+    transaction.add(&new.descriptor().base_name()).await?;
+    let mut writer = FileWriter::create(&shard.env, &new).await?;
+    let merged = merge_into(shard, store, inputs, read, running, &mut writer).await;
+    if let Err(stopped) = merged {
+        writer.abort().await;
+        return Err(stopped);
+    }
+    if writer.partitions == 0 {
+        writer.abort().await;
+        return Ok((None, 0));
+    }
+    let partitions = writer.partitions;
+    let descriptor = writer.finish().await?;
+    Ok((Some(open_own(shard, &table, descriptor).await?), partitions))
+}
+
+async fn merge_into(
+    shard: &Rc<Shard>,
+    store: &Rc<TableStore>,
+    inputs: &[Rc<TableFile>],
+    read: &[Rc<TableFile>],
+    running: &Running,
+    writer: &mut FileWriter,
+) -> Result<(), Stopped> {
+    let table = store.schema();
+    let mut question = PurgeQuestion::new(shard, store, inputs);
+    let mut walk = Walk::start(KeyRange::all(), &[], read, shard.id.number(), shard.shard_count).await?;
+    let mut written_before = 0;
+    while let Some((key, mut sources)) = walk.next().await? {
+        if running.is_cancelled.get() {
+            return Err(Stopped::Cancelled);
+        }
+        let purge = question.as_mut().map(|question| question.ask(&key));
+        let group = SchedulingGroup::Compaction;
+        write_partition(shard, writer, &table, &mut sources, purge.as_ref(), group).await?;
+        let written = writer.data_bytes();
+        shard.compactions.throttle.take(&shard.env, written.saturating_sub(written_before)).await;
+        written_before = written;
+        let mut progress = running.progress.borrow_mut();
+        progress.completed_bytes = written.min(progress.total_bytes);
+    }
+    Ok(())
+}
+
+/// Removes one file by a transaction of its own.
+pub(crate) async fn remove_alone(shard: &Shard, file: &TableFile) {
+    let removed = async {
+        let mut transaction =
+            Transaction::begin(&shard.env, file.directory(), TransactionKind::Removal).await?;
+        transaction.remove(&file.base_name()).await?;
+        transaction.commit().await?;
+        transaction.clean_up().await;
+        Ok::<(), StorageError>(())
+    };
+    if let Err(error) = removed.await {
+        warn!(file = file.base_name(), %error, "an old file is removed without a transaction");
+        remove_components(&shard.env, file.directory(), &file.base_name()).await;
+    }
+}
+
+/// Forgets shared files that every shard has rewritten: they are gone for good.
+fn forget_released(shard: &Shard) {
+    for store in shard.tables() {
+        let is_gone = |file: &Rc<TableFile>| shard.config.node.is_released_by_all(&file.base_path());
+        if store.view().lingering.iter().any(is_gone) {
+            store.exchange(|view| view.lingering.retain(|file| !is_gone(file)));
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! The door of this room: one shard's data.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use helenus_data::read::{ReadCommand, ReadResult};
+use helenus_data::{Mutation, PartitionKey, TableId, codec};
+use helenus_env::{Env, ShardId, TaskHandle};
+use helenus_schema::{SchemaSnapshot, Table};
+use helenus_types::token::shard_of;
+use tracing::{error, warn};
+
+use crate::compaction::{compact_all, compact_when_due, pending};
+use crate::config::{CommitLogSync, StorageConfig};
+use crate::context::RequestContext;
+use crate::counters;
+use crate::error::StorageError;
+use crate::flush::{FlushReason, flush_by_period, flush_tables, flush_when_due};
+use crate::metrics::{CompactionProgress, CompactionRecord, RecoveryReport, StorageStats, TableStats};
+use crate::partition_locks::PartitionGuard;
+use crate::read;
+use crate::recovery;
+use crate::removal;
+use crate::shard::{Shard, is_durable};
+use crate::snapshot;
+use crate::table::TableStore;
+use crate::table_files::TableFile;
+
+/// One shard's data. Dropping it stops its background work without a flush; see [`Storage::shutdown`].
+pub struct Storage {
+    shard: Rc<Shard>,
+    tasks: RefCell<Vec<TaskHandle>>,
+    /// Removals of dropped tables.
+    removals: RefCell<Vec<TaskHandle>>,
+}
+
+impl Storage {
+    /// Opens the shard's files and starts its background work; nothing is replayed yet.
+    ///
+    /// The first shard to come cleans up, for all, after interrupted flushes and compactions.
+    ///
+    /// # Errors
+    /// When the disk refuses, or a file is damaged.
+    ///
+    /// # Panics
+    /// When `shard_count` is not that of `config.node`.
+    pub async fn open(
+        env: Env,
+        config: StorageConfig,
+        shard: ShardId,
+        shard_count: u32,
+        schema: Arc<SchemaSnapshot>,
+    ) -> Result<Rc<Self>, StorageError> {
+        assert_eq!(config.node.shard_count(), shard_count, "the node's shards agree on their number");
+        let node = Arc::clone(&config.node);
+        let prepared = node.prepare(&env, &config).await?;
+        let shard = Shard::new(env, config, shard, shard_count, Arc::clone(&schema));
+        let mut checkpoint = prepared.checkpoints.get(&shard.id.number()).cloned().unwrap_or_default();
+        for other in prepared.checkpoints.values() {
+            for table in other.tables() {
+                other.truncated_at(table).into_iter().for_each(|micros| checkpoint.set_truncated(table, micros));
+            }
+        }
+        shard.adopt_checkpoint(checkpoint);
+        shard.disk_guard.look().await;
+        let storage = Rc::new(Self { shard, tasks: RefCell::default(), removals: RefCell::default() });
+        storage.load_schema(schema).await?;
+        storage.start_tasks();
+        Ok(storage)
+    }
+
+    fn start_tasks(&self) {
+        let (shard, env) = (&self.shard, &self.shard.env);
+        let applying = Rc::clone(shard);
+        let mut tasks = self.tasks.borrow_mut();
+        let apply = move |mutations| applying.apply_to_memtables(mutations);
+        tasks.push(env.spawn("write commit log", Rc::clone(&shard.log).write_queued(apply)));
+        tasks.push(env.spawn("prepare commit log segments", Rc::clone(&shard.log).keep_spare()));
+        if matches!(shard.config.commit_log_sync, CommitLogSync::Periodic { .. }) {
+            tasks.push(env.spawn("sync commit log", Rc::clone(&shard.log).sync_behind()));
+        }
+        tasks.push(env.spawn("flush when due", flush_when_due(Rc::clone(shard))));
+        tasks.push(env.spawn("flush by period", flush_by_period(Rc::clone(shard))));
+        tasks.push(env.spawn("compact when due", compact_when_due(Rc::clone(shard))));
+        let guarded = Rc::clone(shard);
+        tasks.push(env.spawn("watch disk space", async move { guarded.disk_guard.watch().await }));
+    }
+
+    /// Replays what the node's commit log holds for this shard's tokens and flushes it; the last shard to finish removes
+    /// the segments. To be called on every shard before it serves.
+    ///
+    /// # Errors
+    /// Damage under [`crate::DamagePolicy::Stop`], and whatever the disk refuses.
+    pub async fn recover(&self) -> Result<RecoveryReport, StorageError> {
+        recovery::recover(&self.shard).await
+    }
+
+    /// Takes a schema over: tables appear, change and vanish. The files of a dropped table go in the background, after a
+    /// snapshot when `auto_snapshot` wants one. A table whose files were on disk before this start is loaded by
+    /// [`Storage::load_schema`] instead.
+    pub fn set_schema(&self, schema: Arc<SchemaSnapshot>) {
+        for (table, is_new) in self.adopt(&schema) {
+            if is_new {
+                self.shard.add_table(self.shard.make_table(&schema, &table, Vec::new()));
+            }
+        }
+    }
+
+    /// As [`Storage::set_schema`], and opens the files that new tables had before this start.
+    ///
+    /// # Errors
+    /// When a file is damaged or the disk refuses; tables before it are there.
+    pub async fn load_schema(&self, schema: Arc<SchemaSnapshot>) -> Result<(), StorageError> {
+        for (table, is_new) in self.adopt(&schema) {
+            if is_new {
+                let files = self.open_files(&table).await?;
+                self.shard.add_table(self.shard.make_table(&schema, &table, files));
+                let truncated = self.shard.checkpoint().truncated_at(table.id);
+                self.shard.table(table.id)?.stats_mut().last_truncated_micros = truncated;
+            }
+        }
+        self.shard.compactions.wanted.notify_one();
+        Ok(())
+    }
+
+    /// Changes what is there, removes what is not in `schema`; answers its tables and which of them are new.
+    fn adopt(&self, schema: &Arc<SchemaSnapshot>) -> Vec<(Arc<Table>, bool)> {
+        let shard = &self.shard;
+        let is_stored = |table: &Table| schema.keyspace(&table.keyspace).is_none_or(|keyspace| !keyspace.is_virtual());
+        for store in shard.tables() {
+            match schema.table_by_id(store.id).filter(|table| is_stored(table)) {
+                Some(table) => self.alter(&store, table, schema),
+                None => self.drop_table(&store),
+            }
+        }
+        shard.set_schema(Arc::clone(schema));
+        let tables = schema.tables().filter(|table| is_stored(table));
+        tables.map(|table| (Arc::clone(table), shard.table(table.id).is_err())).collect()
+    }
+
+    fn alter(&self, store: &Rc<TableStore>, table: &Arc<Table>, schema: &SchemaSnapshot) {
+        store.is_durable.set(is_durable(schema, table));
+        if store.schema() == *table {
+            return;
+        }
+        for file in &store.view().files {
+            if let Err(error) = file.set_table(table) {
+                error!(table = %table.full_name(), file = file.base_name(), %error, "a file does not fit its table's new definition; it is read by the old one");
+            }
+        }
+        store.set_schema(Arc::clone(table));
+        self.shard.compactions.wanted.notify_one();
+    }
+
+    fn drop_table(&self, store: &Rc<TableStore>) {
+        store.is_dropped.set(true);
+        self.shard.remove_table(store.id);
+        let mut removals = self.removals.borrow_mut();
+        removals.retain(|task| !task.is_finished());
+        let removal = removal::drop_table(Rc::clone(&self.shard), Rc::clone(store));
+        removals.push(self.shard.env.spawn("remove dropped table", removal));
+    }
+
+    async fn open_files(&self, table: &Arc<Table>) -> Result<Vec<Rc<TableFile>>, StorageError> {
+        let shard = &self.shard;
+        let prepared = shard.config.node.prepare(&shard.env, &shard.config).await?;
+        let mut files = Vec::new();
+        for descriptor in prepared.tables.get(&table.id).into_iter().flatten() {
+            let (env, cache, number) = (&shard.env, &shard.cache, shard.id.number());
+            files.extend(TableFile::open(env, descriptor.clone(), table, cache, number, shard.shard_count).await?);
+        }
+        Ok(files)
+    }
+
+    /// Applies mutations as one atomic record of the commit log. On return they are durable by the sync mode and seen by
+    /// every later read. Waits while memtables are full.
+    ///
+    /// Once it is logged a write is applied even when this future is dropped.
+    ///
+    /// # Errors
+    /// Refusals ([`StorageError::DiskReserve`], [`StorageError::MemtablesFull`], [`StorageError::MutationTooLarge`],
+    /// [`StorageError::UnknownTable`], [`StorageError::DeadlineExceeded`]) changed nothing; after
+    /// [`StorageError::CommitLogFailed`] the outcome is unknown.
+    ///
+    /// # Panics
+    /// When a mutation's token belongs to another shard.
+    pub async fn apply(&self, context: &RequestContext, mutations: Vec<Mutation>) -> Result<(), StorageError> {
+        let shard = &self.shard;
+        let started = shard.env.monotonic();
+        self.admit_write(context)?;
+        let mut body = Vec::new();
+        let mut logged = Vec::new();
+        let mut stores = Vec::with_capacity(mutations.len());
+        for mutation in &mutations {
+            let owner = shard_of(mutation.partition.key.token(), shard.shard_count);
+            assert_eq!(owner, shard.id.number(), "a mutation goes to the shard that owns its token");
+            let store = shard.table(mutation.table)?;
+            if store.is_durable.get() {
+                codec::encode(mutation, &mut body);
+                logged.push(store.id);
+            }
+            stores.push(store);
+        }
+        let bytes_max = shard.log.body_bytes_max();
+        if bytes_max < body.len() as u64 {
+            return Err(StorageError::MutationTooLarge { bytes: body.len() as u64, bytes_max });
+        }
+        self.wait_for_memory(context).await?;
+        context.trace.record(&shard.env, || "Appending to commitlog".to_owned());
+        let answer = shard.log.append(body, logged, mutations);
+        answer.await.unwrap_or(Err(StorageError::ShuttingDown))?;
+        context.trace.record(&shard.env, || {
+            let names: Vec<_> = stores.iter().map(|store| store.schema().name.to_string()).collect();
+            format!("Added to {} memtable", names.join(", "))
+        });
+        let took = shard.env.monotonic() - started;
+        for store in stores {
+            let mut stats = store.stats_mut();
+            stats.writes += 1;
+            stats.write_latency_micros.record_micros(took);
+        }
+        Ok(())
+    }
+
+    fn admit_write(&self, context: &RequestContext) -> Result<(), StorageError> {
+        let shard = &self.shard;
+        if shard.is_closing.get() {
+            return Err(StorageError::ShuttingDown);
+        }
+        context
+            .check_deadline(&shard.env)
+            .inspect_err(|_| shard.expired_count.set(shard.expired_count.get() + 1))?;
+        shard.log.failure().map_or(Ok(()), Err)?;
+        shard.disk_guard.check()
+    }
+
+    async fn wait_for_memory(&self, context: &RequestContext) -> Result<(), StorageError> {
+        let shard = &self.shard;
+        if shard.has_memory() {
+            return Ok(());
+        }
+        shard.blocked_count.set(shard.blocked_count.get() + 1);
+        loop {
+            let freed = shard.memory_freed.notified();
+            if shard.has_memory() {
+                return Ok(());
+            }
+            shard.flush_wanted.notify_one();
+            let left = context.deadline.saturating_duration_since(shard.env.monotonic());
+            if shard.env.timeout(left, freed).await.is_err() {
+                return Err(StorageError::MemtablesFull {
+                    used_bytes: shard.write_memory_bytes(),
+                    limit_bytes: shard.config.memory_bytes,
+                });
+            }
+        }
+    }
+
+    /// Applies counter increments (cells with eight big-endian bytes of delta) as this node's share of the counters;
+    /// answers the mutation with contexts, as applied, for the other replicas.
+    ///
+    /// # Errors
+    /// As [`Storage::apply`] and [`Storage::read`]; [`StorageError::Invalid`] for a table without counters.
+    pub async fn apply_counter(&self, context: &RequestContext, mutation: Mutation) -> Result<Mutation, StorageError> {
+        self.admit_write(context)?;
+        let store = self.shard.table(mutation.table)?;
+        let _guard = self.lock_partition(mutation.table, &mutation.partition.key).await;
+        let resolved = counters::resolve(&self.shard, &store, mutation).await?;
+        self.apply(context, vec![resolved.clone()]).await?;
+        Ok(resolved)
+    }
+
+    /// Waits for a partition's turn; whoever comes first goes first. Cancel-safe.
+    pub async fn lock_partition(&self, table: TableId, key: &PartitionKey) -> PartitionGuard {
+        self.shard.locks.lock(table, key.clone()).await
+    }
+
+    /// Evaluates a read command over what this shard holds: live rows only, in reading order.
+    ///
+    /// # Errors
+    /// [`StorageError::TooManyTombstones`], [`StorageError::DeadlineExceeded`], [`StorageError::UnknownTable`], and
+    /// damage or disk errors of a file.
+    pub async fn read(&self, context: &RequestContext, command: &ReadCommand) -> Result<ReadResult, StorageError> {
+        read::read(&self.shard, context, command).await
+    }
+
+    /// Writes memtables to files: of these tables, or of all.
+    ///
+    /// # Errors
+    /// The first one; the other tables are flushed all the same, and nothing is lost.
+    pub async fn flush(&self, tables: Option<&[TableId]>, reason: FlushReason) -> Result<(), StorageError> {
+        self.shard.log.drain().await;
+        flush_tables(&self.shard, tables, reason).await
+    }
+
+    /// Major compaction: all of a table's files become one.
+    ///
+    /// # Errors
+    /// [`StorageError::UnknownTable`], and what the disk refuses; the old files then stay.
+    pub async fn compact(&self, table: TableId) -> Result<(), StorageError> {
+        let store = self.shard.table(table)?;
+        compact_all(&self.shard, &store).await
+    }
+
+    /// Empties a table of everything that was acknowledged before the call, also for replay.
+    ///
+    /// # Errors
+    /// What the disk refuses; the table may be empty in part, and the call can be repeated.
+    pub async fn truncate(&self, table: TableId, truncated_at_micros: i64) -> Result<(), StorageError> {
+        let store = self.shard.table(table)?;
+        removal::truncate(&self.shard, &store, truncated_at_micros).await
+    }
+
+    /// When the table was last truncated, microseconds since 1970.
+    pub fn truncated_at(&self, table: TableId) -> Option<i64> {
+        self.shard.checkpoint().truncated_at(table)
+    }
+
+    /// Flushes tables and links their files into `snapshots/<tag>/`.
+    ///
+    /// # Errors
+    /// [`StorageError::Invalid`] for a tag that is no directory name, [`StorageError::UnknownTable`].
+    pub async fn snapshot(&self, tag: &str, tables: &[TableId]) -> Result<(), StorageError> {
+        self.flush(Some(tables), FlushReason::UserForced).await?;
+        for table in tables {
+            let store = self.shard.table(*table)?;
+            snapshot::link(&self.shard, &store, tag).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops the shard. With `drain` everything is flushed first and the next start has nothing to replay; without it,
+    /// the log is synced and replayed.
+    ///
+    /// # Errors
+    /// When the log or a flush failed; background work is stopped all the same.
+    pub async fn shutdown(&self, drain: bool) -> Result<(), StorageError> {
+        let shard = &self.shard;
+        shard.is_closing.set(true);
+        shard.compactions.stop(None).await;
+        let closed = shard.log.close().await;
+        let flushed = if drain { flush_tables(shard, None, FlushReason::Shutdown).await } else { Ok(()) };
+        let removals = std::mem::take(&mut *self.removals.borrow_mut());
+        for mut removal in removals {
+            if removal.join().await.is_err() {
+                warn!("the removal of a dropped table did not end by itself");
+            }
+        }
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        for task in tasks {
+            task.stop().await;
+        }
+        closed.and(flushed)
+    }
+
+    /// `nodetool setcompactionthroughput`: this shard's part, bytes a second; 0 for no limit.
+    pub fn set_compaction_throughput(&self, bytes_per_sec: u64) {
+        self.shard.compactions.set_throughput(bytes_per_sec);
+    }
+
+    pub fn compaction_throughput(&self) -> u64 {
+        self.shard.compactions.throughput()
+    }
+
+    /// `nodetool disableautocompaction` for all tables.
+    pub fn set_auto_compaction(&self, is_automatic: bool) {
+        self.shard.compactions.set_automatic(is_automatic);
+    }
+
+    pub fn is_auto_compaction(&self) -> bool {
+        self.shard.compactions.is_automatic()
+    }
+
+    /// Stops running compactions; strategies may choose the same files again.
+    pub async fn stop_compactions(&self) {
+        self.shard.compactions.stop(None).await;
+    }
+
+    pub fn compactions(&self) -> Vec<CompactionProgress> {
+        self.shard.compactions.progress()
+    }
+
+    /// The last hundred compactions that ended, oldest first.
+    pub fn compaction_history(&self) -> Vec<CompactionRecord> {
+        self.shard.compactions.history()
+    }
+
+    /// Zeros for a table that does not exist.
+    pub fn table_stats(&self, table: TableId) -> TableStats {
+        self.shard.table(table).map(|store| self.describe(&store)).unwrap_or_default()
+    }
+
+    fn describe(&self, store: &TableStore) -> TableStats {
+        let mut stats = store.stats().clone();
+        let view = store.view();
+        let (active, all) = store.memtable_bytes();
+        stats.memtable_active_bytes = active as u64;
+        stats.memtable_bytes = all as u64;
+        stats.memtable_partitions = view.memtables().iter().map(|memtable| memtable.len() as u64).sum();
+        stats.sealed_memtables = view.sealed.len() as u64;
+        stats.sstables = view.files.len() as u64;
+        stats.pending_compactions = pending(&self.shard, store);
+        let (mut partition_bytes, mut partitions) = (0.0, 0);
+        for file in &view.files {
+            let of_file = file.stats();
+            stats.live_bytes += of_file.disk_bytes;
+            stats.uncompressed_bytes += of_file.data_bytes;
+            partitions += of_file.partition_count();
+            stats.cells += of_file.column_count;
+            stats.bloom_filter_bytes += file.filter_bytes();
+            stats.max_partition_bytes = stats.max_partition_bytes.max(of_file.partition_bytes.max());
+            partition_bytes += of_file.partition_bytes.mean() * of_file.partition_count() as f64;
+        }
+        stats.partitions_estimate = partitions + stats.memtable_partitions;
+        stats.mean_partition_bytes = if partitions == 0 { 0 } else { (partition_bytes / partitions as f64) as u64 };
+        stats
+    }
+
+    pub fn stats(&self) -> StorageStats {
+        let shard = &self.shard;
+        let cache = shard.cache.stats();
+        StorageStats {
+            memtable_bytes: shard.memtable_bytes(),
+            memtable_limit_bytes: shard.config.memory_bytes,
+            blocked_on_memory: shard.blocked_count.get(),
+            commit_log_segments: shard.log.segment_count(),
+            commit_log_bytes: shard.log.total_bytes(),
+            commit_log_records: shard.log.counters.records.get(),
+            commit_log_pending: shard.log.pending(),
+            commit_log_syncs: shard.log.counters.syncs.get(),
+            commit_log_sync_micros: shard.log.counters.sync_micros.borrow().clone(),
+            commit_log_waiting_on_sync: shard.log.counters.waited_on_sync.get(),
+            chunk_cache_bytes: cache.used_bytes,
+            chunk_cache_hits: cache.hits,
+            chunk_cache_misses: cache.misses,
+            running_compactions: shard.compactions.progress().len() as u64,
+            pending_compactions: shard.tables().iter().map(|store| pending(shard, store)).sum(),
+            completed_compactions: shard.compactions.completed_count.get(),
+            compacted_bytes: shard.compactions.completed_bytes.get(),
+            flushes: shard.flush_count.get(),
+            disk_refused_writes: shard.disk_guard.refused_count.get(),
+            expired_requests: shard.expired_count.get(),
+            locked_partitions: shard.locks.locked_count(),
+        }
+    }
+}
