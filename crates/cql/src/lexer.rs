@@ -518,3 +518,62 @@ enum Unit {
     None,
     Broken,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<TokenKind> {
+        let lexed = lex(text, |kind| !kind.is_hidden());
+        assert_eq!(lexed.error, None, "{text}");
+        lexed.tokens.iter().map(|token| token.kind).collect()
+    }
+
+    #[test]
+    fn ambiguous_beginnings_become_what_cassandra_takes_them_for() {
+        use TokenKind as T;
+        for (text, expected) in [
+            ("1..2", vec![T::Integer, T::Range, T::Integer]),
+            ("1...2", vec![T::FloatLiteral, T::Range, T::Integer]),
+            ("1.x", vec![T::FloatLiteral, T::Ident]),
+            ("a-1", vec![T::Ident, T::Integer]),
+            ("-x", vec![T::Minus, T::Ident]),
+            ("-NaN", vec![T::NegativeNan]),
+            ("P1Y", vec![T::DurationLiteral]),
+            ("p1y", vec![T::Ident]),
+            ("P1YT", vec![T::Ident]),
+            ("1y2mo", vec![T::DurationLiteral]),
+            ("1yx", vec![T::DurationLiteral, T::Ident]),
+            ("1e500000-e29b-41d4-a716-446655440000", vec![T::UuidLiteral]),
+            ("abcdef12", vec![T::Ident]),
+            ("expr(", vec![T::ExprParen]),
+            ("EXPR(", vec![T::Ident, T::LeftParen]),
+            ("\"\"", vec![T::EmptyQuotedName]),
+            ("\"\"\"a\"", vec![T::QuotedName]),
+            ("$$a$b$$", vec![T::StringLiteral]),
+            ("true1", vec![T::Ident]),
+            ("/* */a--x\n//y\r", vec![T::Ident]),
+        ] {
+            assert_eq!(kinds(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_cover_the_text_without_a_gap() {
+        let text = "SELECT 'é' /* x */ FROM t WHERE a = 0xAB AND b=1.5e-3";
+        let lexed = lex(text, |_| true);
+        let mut end = 0;
+        for token in &lexed.tokens {
+            assert_eq!(token.start, end);
+            end = token.end;
+        }
+        assert_eq!(end as usize, text.len());
+    }
+
+    #[test]
+    fn what_commits_to_a_uuid_or_an_exponent_is_not_taken_back() {
+        for (text, offset) in [("12345678-1 ", 10), ("1a ", 2), ("1e ", 2), ("1.5e ", 4), ("1y2 ", 3), ("--x", 3)] {
+            assert_eq!(lex(text, |_| true).error.map(|error| error.offset), Some(offset), "{text}");
+        }
+    }
+}

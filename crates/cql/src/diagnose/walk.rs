@@ -1,5 +1,7 @@
 //! The walk through the network: match tokens, enter and leave rules, decide, and stop at the first fault.
 
+use std::collections::BTreeMap;
+
 use super::network::{DecisionId, DecisionKind, Network, Node, NodeId, RuleId};
 use super::predict::{Prediction, Predictor};
 use super::stream::{NotAToken, Stream};
@@ -36,7 +38,7 @@ enum Stop {
 }
 
 /// What a guard found, by guard and token, so that nested ones are not asked again and again.
-type GuardAnswers = Vec<(RuleId, usize, bool)>;
+type GuardAnswers = BTreeMap<(RuleId, usize), bool>;
 
 pub(super) struct Walk<'a> {
     network: &'a Network,
@@ -50,7 +52,7 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(network: &'a Network, stream: Stream<'a>) -> Self {
         let predictor = Predictor::new(network, STEPS_MAX);
-        Self { network, stream, predictor, answers: Vec::new(), guards_open: 0, steps: 0 }
+        Self { network, stream, predictor, answers: GuardAnswers::new(), guards_open: 0, steps: 0 }
     }
 
     pub(super) fn stream(self) -> Stream<'a> {
@@ -157,7 +159,7 @@ impl<'a> Walk<'a> {
 
     /// Whether the guard's rule matches from `at`; faults inside only mean that it does not.
     fn guard_matches(&mut self, rule: RuleId, at: usize) -> Result<bool, Stop> {
-        if let Some((.., answer)) = self.answers.iter().rev().find(|known| known.0 == rule && known.1 == at) {
+        if let Some(answer) = self.answers.get(&(rule, at)) {
             return Ok(*answer);
         }
         if self.guards_open == GUARDS_MAX {
@@ -172,7 +174,7 @@ impl<'a> Walk<'a> {
             Err(Stop::Fault(_)) => false,
             Err(Stop::GaveUp) => return Err(Stop::GaveUp),
         };
-        self.answers.push((rule, at, answer));
+        self.answers.insert((rule, at), answer);
         Ok(answer)
     }
 }

@@ -27,6 +27,8 @@ mod type_name;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 pub(crate) use name::{is_function_word, is_user_type_word};
 
 use crate::ast::statement::{BindMarker, ParsedStatement};
@@ -172,7 +174,9 @@ struct Parser<'a> {
     /// The first rule beside the grammar that the statement breaks, and where. Cassandra parses on, and so do we.
     refusal: Option<(usize, String)>,
     /// Where a guess at a type hint failed.
-    failed_hints: Vec<usize>,
+    failed_hints: BTreeSet<usize>,
+    /// Options named so far: there is one list of them in a statement.
+    property_names: BTreeSet<Box<str>>,
 }
 
 impl<'a> Parser<'a> {
@@ -186,7 +190,8 @@ impl<'a> Parser<'a> {
             nesting: 0,
             operators: 0,
             refusal: None,
-            failed_hints: Vec::new(),
+            failed_hints: BTreeSet::new(),
+            property_names: BTreeSet::new(),
         }
     }
 

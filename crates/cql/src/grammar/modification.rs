@@ -65,31 +65,13 @@ impl Parser<'_> {
         let table = self.table_name()?;
         let using = self.using()?;
         self.expect(TokenKind::Set)?;
-        let mut assignments: Vec<Assignment> = Vec::new();
-        loop {
-            let assignment = self.assignment()?;
-            self.refuse_repeated_setting(&assignments, &assignment);
-            assignments.push(assignment);
-            if !self.accept(TokenKind::Comma) {
-                break;
-            }
+        let assignments = self.comma_separated(Self::assignment)?;
+        if let Some(column) = incompatibly_set(&assignments) {
+            self.refuse(|| format!("Multiple incompatible setting of column {column}"));
         }
         self.expect(TokenKind::Where)?;
         let relations = self.where_clause()?;
         Ok(Update { table, using, assignments, relations, conditions: self.conditions()? })
-    }
-
-    /// A column is set once, or changed in parts any number of times.
-    fn refuse_repeated_setting(&mut self, earlier: &[Assignment], new: &Assignment) {
-        let incompatible = |old: &Assignment| match (&old.operation, &new.operation) {
-            _ if old.column != new.column => false,
-            (Operation::Set(_), _) | (_, Operation::Set(_)) => true,
-            (Operation::SetField { field: old, .. }, Operation::SetField { field: new, .. }) => old == new,
-            _ => false,
-        };
-        if earlier.iter().any(incompatible) {
-            self.refuse(|| format!("Multiple incompatible setting of column {}", new.column.as_str()));
-        }
     }
 
     fn assignment(&mut self) -> Parsed<Assignment> {
@@ -280,5 +262,30 @@ impl Parser<'_> {
         }
         self.expect_all(&[TokenKind::Apply, TokenKind::Batch])?;
         Ok(Batch { kind, using, statements })
+    }
+}
+
+/// The first column that is set as a whole and also otherwise, or whose field is set twice. Parts of a column may be
+/// changed any number of times.
+fn incompatibly_set(assignments: &[Assignment]) -> Option<&Identifier> {
+    if assignments.len() < 2 {
+        return None;
+    }
+    // By column and field, so that what must not meet lies side by side: time grows with n log n.
+    let mut sorted: Vec<&Assignment> = assignments.iter().collect();
+    sorted.sort_by(|a, b| (a.column.as_str(), field_set(a)).cmp(&(b.column.as_str(), field_set(b))));
+    sorted.chunk_by(|a, b| a.column == b.column).find_map(|group| {
+        let whole = group.iter().any(|assignment| matches!(assignment.operation, Operation::Set(_)));
+        let same_field =
+            |pair: &[&Assignment]| field_set(pair[0]).is_some() && field_set(pair[0]) == field_set(pair[1]);
+        let conflicts = group.len() > 1 && (whole || group.windows(2).any(same_field));
+        conflicts.then(|| &group[0].column)
+    })
+}
+
+fn field_set(assignment: &Assignment) -> Option<&str> {
+    match &assignment.operation {
+        Operation::SetField { field, .. } => Some(field.as_str()),
+        _ => None,
     }
 }

@@ -1,5 +1,7 @@
 //! Options after WITH.
 
+use std::collections::BTreeSet;
+
 use super::name::is_unreserved;
 use super::{Parsed, Parser};
 use crate::ast::definition::{ClusteringOrder, Property, PropertyValue};
@@ -30,7 +32,7 @@ impl Parser<'_> {
             }
             _ => PropertyValue::Literal(self.literal()?),
         };
-        if properties.iter().any(|property| property.name == name) {
+        if !self.property_names.insert(name.as_str().into()) {
             self.refuse(|| format!("Multiple definitions for property '{}'", name.as_str()));
         }
         properties.push(Property { name, value });
@@ -42,10 +44,11 @@ impl Parser<'_> {
         self.expect(TokenKind::LeftBrace)?;
         let entries = self.list_until(TokenKind::RightBrace, Self::map_entry)?;
         let mut literals: Vec<(Literal, Literal)> = Vec::with_capacity(entries.len());
+        let mut keys: BTreeSet<Box<str>> = BTreeSet::new();
         for entry in entries {
             match entry {
                 (Term::Literal(key), Term::Literal(value)) => {
-                    if literals.iter().any(|(earlier, _)| earlier.text == key.text) {
+                    if !keys.insert(key.text.clone()) {
                         self.refuse(|| format!("Multiple definition for property {}", key.text));
                     }
                     literals.push((key, value));

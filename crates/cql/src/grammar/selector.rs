@@ -148,7 +148,7 @@ impl Parser<'_> {
             if let Some(hint) = hint {
                 return Ok(hint);
             }
-            self.failed_hints.push(start);
+            self.failed_hints.insert(start);
         }
         self.parenthesised(Self::selector).map(Selector::Tuple)
     }
