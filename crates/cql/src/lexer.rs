@@ -164,6 +164,10 @@ impl Lexer<'_> {
             match (self.peek(0), self.peek(1)) {
                 (None, _) => return Err(LexReason::Expected("'*'")),
                 (_, Some(b'/')) => return self.take(2, TokenKind::MultilineComment),
+                (_, None) => {
+                    self.at += 1;
+                    return Err(LexReason::Expected("'/'"));
+                }
                 _ => self.at += 1,
             }
         }
@@ -323,8 +327,9 @@ impl Lexer<'_> {
                 self.exponent()
             }
             Some(b'e' | b'E') => {
-                // "1e" is neither a float nor a word: Cassandra finds no token at all.
-                if !matches!(self.peek(after + 1), Some(b'0'..=b'9' | b'+' | b'-')) {
+                // "1e" may still become a UUID: Cassandra finds no token at all. Longer numbers can only be floats.
+                let undecided = negative == 0 && digits < UUID_GROUP_DIGITS[0];
+                if undecided && !matches!(self.peek(after + 1), Some(b'0'..=b'9' | b'+' | b'-')) {
                     self.at += after + 1;
                     return Err(LexReason::NoViableAlternative);
                 }
@@ -339,16 +344,19 @@ impl Lexer<'_> {
     /// Whether what follows fewer than eight digits is only found in a UUID.
     fn commits_to_uuid(&self, digits: usize) -> bool {
         let mut at = digits;
+        let mut may_be_float = true;
         while at < 8 {
             match self.peek(at).map(|byte| byte.to_ascii_lowercase()) {
                 Some(b'a' | b'b' | b'c' | b'f') => return true,
                 Some(b'd') => {
+                    may_be_float = false;
                     let more = self.count_digits(at + 1);
                     if more == 0 {
                         return at < 7 && self.peek(at + 1).is_some_and(|byte| byte.is_ascii_hexdigit());
                     }
                     at += 1 + more;
                 }
+                Some(b'e') if !may_be_float => return true,
                 Some(b'e') => {
                     let more = self.count_digits(at + 1);
                     if more == 0 {
@@ -388,8 +396,8 @@ impl Lexer<'_> {
                     self.at += end;
                     return Err(LexReason::NoViableAlternative);
                 }
-                Unit::Broken => {
-                    self.at += end + 1;
+                Unit::Broken { width } => {
+                    self.at += end + width;
                     return Err(LexReason::Expected(ONE_OF_SEVERAL));
                 }
             }
@@ -406,10 +414,11 @@ impl Lexer<'_> {
         match (lower(at), lower(at + 1)) {
             (Some(b'm'), Some(b'o' | b's')) => Unit::Bytes(2),
             (Some(b'u' | b'n'), Some(b's')) => Unit::Bytes(2),
-            (Some(b'u' | b'n'), _) => Unit::Broken,
+            (Some(b'u' | b'n'), _) => Unit::Broken { width: 1 },
             (Some(b'y' | b'w' | b'd' | b'h' | b'm' | b's'), _) => Unit::Bytes(1),
             // U+00B5, the micro sign, in UTF-8.
             (Some(0xC2), Some(0xB5)) if lower(at + 2) == Some(b's') => Unit::Bytes(3),
+            (Some(0xC2), Some(0xB5)) => Unit::Broken { width: 2 },
             _ => Unit::None,
         }
     }
@@ -429,6 +438,10 @@ impl Lexer<'_> {
         // The sign commits to a duration: the error stands where the text stops being one.
         self.at += 2;
         self.skip_while(|byte| byte.is_ascii_digit());
+        if self.peek(0) == Some(b'T') {
+            self.at += 1;
+            self.skip_while(|byte| byte.is_ascii_digit());
+        }
         Err(LexReason::NoViableAlternative)
     }
 
@@ -516,7 +529,10 @@ const ALTERNATIVE_DURATION: &[u8] = b"9999-99-99T99:99:99";
 enum Unit {
     Bytes(usize),
     None,
-    Broken,
+    /// So many bytes of a unit, and then something else.
+    Broken {
+        width: usize,
+    },
 }
 
 #[cfg(test)]

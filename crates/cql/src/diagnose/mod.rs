@@ -6,7 +6,7 @@
 //!
 //! Invariants
 //! - Off the fast path: nothing here runs for a text that parses.
-//! - Bounded by [`walk::STEPS_MAX`]; a text too tangled for that gets the plainer message of the tree builder.
+//! - Bounded by [`walk::STEPS_MAX`] and [`walk::PREDICTION_STEPS_MAX`]; a text too tangled for that gets the plainer message of the tree builder.
 //!
 //! Neighbours: `productions.txt` is the network as text, `network` reads it, `predict` decides, `walk` moves,
 //! `snippet` quotes.
@@ -19,6 +19,9 @@ mod predict;
 mod snippet;
 mod stream;
 mod walk;
+
+#[cfg(test)]
+mod tests;
 
 use self::network::NETWORK;
 use self::stream::Stream;

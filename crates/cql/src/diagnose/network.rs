@@ -25,12 +25,6 @@ impl TokenSet {
         self.0[bit / 64] |= 1 << (bit % 64);
     }
 
-    pub(super) fn insert_all(&mut self, other: &Self) {
-        for (bits, more) in self.0.iter_mut().zip(other.0) {
-            *bits |= more;
-        }
-    }
-
     pub(super) fn contains(&self, kind: TokenKind) -> bool {
         let bit = kind as usize;
         self.0[bit / 64] >> (bit % 64) & 1 == 1

@@ -5,9 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, DefaultHasher};
-use std::rc::Rc;
 
-use super::network::{Decision, DecisionId, Network, Node, NodeId, TokenSet};
+use super::network::{DecisionId, Network, Node, NodeId};
 use super::stream::{NotAToken, Stream};
 use crate::token::TokenKind;
 
@@ -49,18 +48,34 @@ pub(super) enum Prediction {
     Stuck { ahead: usize },
 }
 
-/// What a decision looks like before any token: the same wherever it is met.
-struct Start {
+/// Where the alternatives of one decision stand after certain tokens.
+struct State {
     configs: Vec<Config>,
-    /// By alternative, the tokens that it may begin with.
-    first: Vec<TokenSet>,
+    verdict: Verdict,
+    /// Tokens already followed from here, and the states that they lead to.
+    edges: Vec<(TokenKind, StateId)>,
 }
 
+type StateId = u32;
+
+/// What a state says about its decision.
+#[derive(Clone, Copy, Debug)]
+enum Verdict {
+    /// Another token is needed.
+    Open,
+    Take(u32),
+    Ask(Alternatives),
+    Stuck,
+}
+
+/// Predicts, and remembers every state that it computed: the next prediction with the same tokens is a look-up.
 pub(super) struct Predictor<'a> {
     network: &'a Network,
     frames: Vec<Frame>,
     frame_ids: HashMap<Frame, u32, Hasher>,
-    starts: Vec<Option<Rc<Start>>>,
+    states: Vec<State>,
+    /// By decision.
+    starts: Vec<Option<StateId>>,
     steps_left: usize,
 }
 
@@ -70,6 +85,7 @@ impl<'a> Predictor<'a> {
             network,
             frames: vec![Frame { return_to: 0, below: EMPTY }],
             frame_ids: HashMap::default(),
+            states: Vec::new(),
             starts: vec![None; network.decisions.len()],
             steps_left: steps_max,
         }
@@ -81,77 +97,80 @@ impl<'a> Predictor<'a> {
 
     /// Follows the alternatives of a decision from the visible token `at` on.
     pub(super) fn predict(&mut self, id: DecisionId, stream: &Stream<'_>, at: usize) -> Result<Prediction, NotAToken> {
-        let decision = self.network.decision(id);
-        let start = self.start(id);
-        let kind = stream.fetch(at)?;
-        let mut fitting = (0..start.first.len()).filter(|alternative| start.first[*alternative].contains(kind));
-        match (fitting.next(), fitting.next()) {
-            (None, _) => Ok(Prediction::Stuck { ahead: 0 }),
-            (Some(alternative), None) => Ok(Prediction::Take { alternative, looked_at: 1 }),
-            _ => {
-                let moved = start.configs.iter().filter_map(|config| self.step(*config, kind)).collect();
-                let configs = self.closure(moved);
-                self.look_further(decision, configs, stream, at)
+        let mut state = self.start(id);
+        let mut looked_at = 0;
+        loop {
+            let kind = stream.fetch(at + looked_at)?;
+            state = self.follow(id, state, kind);
+            looked_at += 1;
+            match self.states[state as usize].verdict {
+                Verdict::Open => {}
+                Verdict::Take(alternative) => {
+                    return Ok(Prediction::Take { alternative: alternative as usize, looked_at });
+                }
+                Verdict::Ask(alternatives) => return Ok(Prediction::Ask { alternatives }),
+                Verdict::Stuck => return Ok(Prediction::Stuck { ahead: looked_at - 1 }),
             }
         }
     }
 
-    fn start(&mut self, id: DecisionId) -> Rc<Start> {
-        if let Some(start) = &self.starts[id as usize] {
-            return Rc::clone(start);
+    fn start(&mut self, id: DecisionId) -> StateId {
+        if let Some(start) = self.starts[id as usize] {
+            return start;
         }
-        let decision = self.network.decision(id);
-        let starts = decision.alternatives.iter().zip(0..);
+        let starts = self.network.decision(id).alternatives.iter().zip(0..);
         let starts = starts.map(|(node, alternative)| Config { node: *node, alternative, stack: EMPTY }).collect();
         let configs = self.closure(starts);
-        let mut first = vec![TokenSet::default(); decision.alternatives.len()];
-        for config in &configs {
-            match self.network.node(config.node) {
-                Node::Token { kind, .. } => first[config.alternative as usize].insert(*kind),
-                Node::Set { kinds, .. } => first[config.alternative as usize].insert_all(kinds),
-                _ => {}
-            }
-        }
-        let start = Rc::new(Start { configs, first });
-        self.starts[id as usize] = Some(Rc::clone(&start));
+        let start = self.add_state(configs, Verdict::Open);
+        self.starts[id as usize] = Some(start);
         start
     }
 
-    /// The first token left several alternatives.
-    fn look_further(
-        &mut self,
-        decision: &Decision,
-        mut configs: Vec<Config>,
-        stream: &Stream<'_>,
-        at: usize,
-    ) -> Result<Prediction, NotAToken> {
-        let left = alternatives_left(&configs);
-        if decision.guards.iter().zip(left).any(|(guard, left)| left && guard.is_some()) {
-            return Ok(Prediction::Ask { alternatives: left });
+    fn add_state(&mut self, configs: Vec<Config>, verdict: Verdict) -> StateId {
+        self.states.push(State { configs, verdict, edges: Vec::new() });
+        u32::try_from(self.states.len() - 1).expect("states are fewer than steps")
+    }
+
+    /// The state after one more token.
+    fn follow(&mut self, id: DecisionId, from: StateId, kind: TokenKind) -> StateId {
+        let state = &self.states[from as usize];
+        if let Some((_, to)) = state.edges.iter().find(|(followed, _)| *followed == kind) {
+            return *to;
         }
-        let mut looked_at = 1;
+        let moved: Vec<Config> = state.configs.iter().filter_map(|config| self.step(*config, kind)).collect();
+        let left = alternatives_left(&moved);
+        let unique = left.iter().filter(|left| **left).count() == 1;
+        // With one alternative left there is nothing to look ahead for.
+        let mut configs = if unique { moved } else { self.closure(moved) };
+        let first = self.starts[id as usize] == Some(from);
+        let verdict = self.judge(id, &mut configs, left, first);
+        let to = self.add_state(configs, verdict);
+        self.states[from as usize].edges.push((kind, to));
+        to
+    }
+
+    /// `first`: one token was seen so far.
+    fn judge(&self, id: DecisionId, configs: &mut Vec<Config>, left: Alternatives, first: bool) -> Verdict {
+        let guards = &self.network.decision(id).guards;
+        let several = left.iter().filter(|left| **left).count() > 1;
+        if first && several && guards.iter().zip(left).any(|(guard, left)| left && guard.is_some()) {
+            return Verdict::Ask(left);
+        }
         loop {
-            let Some(first) = configs.first().map(|config| config.alternative) else {
-                return Ok(Prediction::Stuck { ahead: looked_at - 1 });
+            let Some(alternative) = configs.first().map(|config| config.alternative) else {
+                return Verdict::Stuck;
             };
-            if configs.iter().all(|config| config.alternative == first) {
-                return Ok(Prediction::Take { alternative: first as usize, looked_at });
+            if configs.iter().all(|config| config.alternative == alternative) {
+                return Verdict::Take(alternative);
             }
-            if let Some(conflicting) = self.conflicting(&configs) {
-                let kept = conflicting.iter().position(|conflicts| *conflicts).unwrap_or(0);
-                configs.retain(|config| {
-                    let index = config.alternative as usize;
-                    index == kept || !conflicting[index]
-                });
-                continue;
-            }
-            if self.is_exhausted() {
-                return Ok(Prediction::Stuck { ahead: looked_at });
-            }
-            let kind = stream.fetch(at + looked_at)?;
-            let moved = configs.iter().filter_map(|config| self.step(*config, kind)).collect();
-            configs = self.closure(moved);
-            looked_at += 1;
+            let Some(conflicting) = self.conflicting(configs) else {
+                return if self.is_exhausted() { Verdict::Stuck } else { Verdict::Open };
+            };
+            let kept = conflicting.iter().position(|conflicts| *conflicts).unwrap_or(0);
+            configs.retain(|config| {
+                let index = config.alternative as usize;
+                index == kept || !conflicting[index]
+            });
         }
     }
 

@@ -7,8 +7,12 @@ use super::predict::{Prediction, Predictor};
 use super::stream::{NotAToken, Stream};
 use crate::token::TokenKind;
 
-/// Elementary steps of all predictions together: some milliseconds, and many times what a statement of 64 KiB needs.
-pub(super) const STEPS_MAX: usize = 4_000_000;
+/// Elementary steps of all predictions together; remembered states take some ten bytes a step. A statement with a
+/// thousand rows needs a hundredth of it.
+pub(super) const PREDICTION_STEPS_MAX: usize = 1_000_000;
+
+/// Nodes walked. Ten decisions a token, a few nodes a decision: enough for statements of some hundred KiB.
+pub(super) const STEPS_MAX: usize = 8_000_000;
 
 /// Guards within guards: nested parentheses of a select clause, which the tree builder has already bounded.
 const GUARDS_MAX: usize = 64;
@@ -51,7 +55,7 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(network: &'a Network, stream: Stream<'a>) -> Self {
-        let predictor = Predictor::new(network, STEPS_MAX);
+        let predictor = Predictor::new(network, PREDICTION_STEPS_MAX);
         Self { network, stream, predictor, answers: GuardAnswers::new(), guards_open: 0, steps: 0 }
     }
 

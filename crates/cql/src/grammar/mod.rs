@@ -257,8 +257,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One level deeper while `parse` runs.
-    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    /// One level deeper, until [`Self::leave`].
+    fn enter(&mut self) -> Parsed<()> {
         if self.nesting == 0 {
             self.operators = 0;
         }
@@ -267,17 +267,21 @@ impl<'a> Parser<'a> {
             return Err(Reject::TooDeep);
         }
         self.nesting += 1;
-        let outcome = parse(self);
-        self.nesting -= 1;
-        outcome
+        Ok(())
     }
 
+    fn leave(&mut self) {
+        self.nesting -= 1;
+    }
+
+    /// Takes an operator or a selection.
     fn count_operator(&mut self) -> Parsed<()> {
         self.operators += 1;
         if self.operators > OPERATORS_MAX {
             self.furthest = self.at;
             return Err(Reject::TooDeep);
         }
+        self.at += 1;
         Ok(())
     }
 

@@ -37,12 +37,15 @@ impl Parser<'_> {
                 Ok(Relation::Token { columns, operator, value: self.term()? })
             }
             TokenKind::LeftParen if self.starts_tuple_of_columns() => self.tuple_relation(),
-            TokenKind::LeftParen => self.nested(|parser| {
-                parser.expect(TokenKind::LeftParen)?;
-                let relation = parser.relation()?;
-                parser.expect(TokenKind::RightParen)?;
+            TokenKind::LeftParen => {
+                self.at += 1;
+                self.enter()?;
+                let relation = self.relation();
+                self.leave();
+                let relation = relation?;
+                self.expect(TokenKind::RightParen)?;
                 Ok(relation)
-            }),
+            }
             _ => self.column_relation(),
         }
     }

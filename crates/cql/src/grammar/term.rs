@@ -5,37 +5,46 @@ use super::{Parsed, Parser, string_content};
 use crate::ast::term::{Arithmetic, Literal, LiteralKind, Term};
 use crate::token::TokenKind;
 
+impl Term {
+    fn binary(operator: Arithmetic, left: Self, right: Self) -> Self {
+        Self::Binary { operator, left: Box::new(left), right: Box::new(right) }
+    }
+}
+
 impl Parser<'_> {
     pub(super) fn term(&mut self) -> Parsed<Term> {
-        self.nested(Self::term_addition)
+        self.enter()?;
+        let outcome = self.term_inside();
+        self.leave();
+        outcome
     }
 
-    fn term_addition(&mut self) -> Parsed<Term> {
-        let mut left = self.term_multiplication()?;
+    /// Sums of products, both from left to right. One function for both levels keeps the stack shallow.
+    fn term_inside(&mut self) -> Parsed<Term> {
+        let mut sum: Option<(Term, Arithmetic)> = None;
+        let mut product = self.term_group()?;
         loop {
+            if let Some(operator) = multiplicative(self.kind()) {
+                self.count_operator()?;
+                product = Term::binary(operator, product, self.term_group()?);
+                continue;
+            }
             let operator = match self.kind() {
                 // In "c = [1] + c" the plus belongs to the assignment.
-                TokenKind::Plus if self.is_bare_column(1) => return Ok(left),
-                TokenKind::Plus => Arithmetic::Add,
-                TokenKind::Minus => Arithmetic::Subtract,
-                _ => return Ok(left),
+                TokenKind::Plus if self.is_bare_column(1) => None,
+                TokenKind::Plus => Some(Arithmetic::Add),
+                TokenKind::Minus => Some(Arithmetic::Subtract),
+                _ => None,
             };
-            self.at += 1;
+            product = match sum.take() {
+                Some((left, operator)) => Term::binary(operator, left, product),
+                None => product,
+            };
+            let Some(operator) = operator else { return Ok(product) };
             self.count_operator()?;
-            let right = self.term_multiplication()?;
-            left = Term::Binary { operator, left: Box::new(left), right: Box::new(right) };
+            sum = Some((product, operator));
+            product = self.term_group()?;
         }
-    }
-
-    fn term_multiplication(&mut self) -> Parsed<Term> {
-        let mut left = self.term_group()?;
-        while let Some(operator) = multiplicative(self.kind()) {
-            self.at += 1;
-            self.count_operator()?;
-            let right = self.term_group()?;
-            left = Term::Binary { operator, left: Box::new(left), right: Box::new(right) };
-        }
-        Ok(left)
     }
 
     fn term_group(&mut self) -> Parsed<Term> {
@@ -64,6 +73,13 @@ impl Parser<'_> {
         }
     }
 
+    fn nested_simple_term(&mut self) -> Parsed<Term> {
+        self.enter()?;
+        let outcome = self.simple_term();
+        self.leave();
+        outcome
+    }
+
     fn term_function(&mut self) -> Parsed<Term> {
         let name = self.function_name()?;
         self.expect(TokenKind::LeftParen)?;
@@ -73,7 +89,7 @@ impl Parser<'_> {
 
     fn term_cast(&mut self) -> Parsed<Term> {
         self.expect_all(&[TokenKind::Cast, TokenKind::LeftParen])?;
-        let term = self.nested(Self::simple_term)?;
+        let term = self.nested_simple_term()?;
         self.expect(TokenKind::As)?;
         let target = self.native_type()?;
         self.expect(TokenKind::RightParen)?;
@@ -90,7 +106,7 @@ impl Parser<'_> {
             if parser.starts_simple_term() { Ok(type_name) } else { parser.reject() }
         })?;
         if let Some(type_name) = hint {
-            let term = self.nested(Self::simple_term)?;
+            let term = self.nested_simple_term()?;
             return Ok(Term::TypeHint { type_name, term: Box::new(term) });
         }
         self.at = start;

@@ -11,7 +11,10 @@ const RESERVED_TYPE_NAMES: [&str; 7] = ["byte", "complex", "enum", "date", "inte
 
 impl Parser<'_> {
     pub(super) fn type_name(&mut self) -> Parsed<TypeName> {
-        self.nested(Self::type_name_inside)
+        self.enter()?;
+        let outcome = self.type_name_inside();
+        self.leave();
+        outcome
     }
 
     fn type_name_inside(&mut self) -> Parsed<TypeName> {

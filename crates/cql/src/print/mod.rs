@@ -1,7 +1,15 @@
 //! Trees back to text, in two dialects: Cassandra's raw text (`Display`) and canonical CQL ([`ToCql`]).
 
+mod access;
+mod definition;
+mod modification;
 mod raw;
+mod select;
+mod statement;
 mod term;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt::{self, Write};
 
@@ -63,4 +71,9 @@ fn write_separated<T>(
 /// `'text'` with quotes doubled.
 fn write_string(out: &mut CqlText<'_>, text: &str) -> fmt::Result {
     write!(out, "'{}'", text.replace('\'', "''"))
+}
+
+/// ` WORD` when it applies.
+fn write_if(out: &mut CqlText<'_>, applies: bool, words: &str) -> fmt::Result {
+    if applies { out.write_str(words) } else { Ok(()) }
 }

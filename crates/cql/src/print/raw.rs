@@ -67,24 +67,55 @@ impl Display for Operator {
     }
 }
 
+/// Whether the type stands where everything must be frozen: inside a frozen collection or a tuple.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Free,
+    Frozen,
+}
+
 impl Display for TypeName {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Native(native) => native.fmt(f),
-            Self::List(element) => write!(f, "list<{element}>"),
-            Self::Set(element) => write!(f, "set<{element}>"),
-            Self::Map(key, value) => write!(f, "map<{key}, {value}>"),
-            Self::Tuple(elements) => list(f, "tuple<", elements, ">"),
-            Self::Vector(element, dimension) => write!(f, "vector<{element}, {dimension}>"),
-            Self::UserType(name) => name.fmt(f),
-            // Tuples and vectors are frozen anyway: Cassandra does not print it.
-            Self::Frozen(inner) => match &**inner {
-                Self::Tuple(_) | Self::Vector(..) | Self::Frozen(_) => inner.fmt(f),
-                _ => write!(f, "frozen<{inner}>"),
-            },
-            Self::Custom(class) => write!(f, "'{class}'"),
-        }
+        write_type(f, self, Place::Free)
     }
+}
+
+/// Freezing reaches inwards, and Cassandra prints it at every collection and user type that it reaches. Tuples freeze
+/// their elements, vectors leave theirs alone, and neither says that it is frozen itself.
+fn write_type(f: &mut Formatter<'_>, type_name: &TypeName, place: Place) -> fmt::Result {
+    match type_name {
+        TypeName::Native(native) => native.fmt(f),
+        TypeName::Custom(class) => write!(f, "'{class}'"),
+        TypeName::Frozen(inner) => write_type(f, inner, Place::Frozen),
+        TypeName::Vector(element, dimension) => {
+            f.write_str("vector<")?;
+            write_type(f, element, Place::Free)?;
+            write!(f, ", {dimension}>")
+        }
+        TypeName::Tuple(elements) => {
+            f.write_str("tuple<")?;
+            for (index, element) in elements.iter().enumerate() {
+                f.write_str(if index > 0 { ", " } else { "" })?;
+                write_type(f, element, Place::Frozen)?;
+            }
+            f.write_str(">")
+        }
+        TypeName::UserType(name) if place == Place::Frozen => write!(f, "frozen<{name}>"),
+        TypeName::UserType(name) => name.fmt(f),
+        TypeName::List(element) => write_collection(f, "list", &[element], place),
+        TypeName::Set(element) => write_collection(f, "set", &[element], place),
+        TypeName::Map(key, value) => write_collection(f, "map", &[key, value], place),
+    }
+}
+
+fn write_collection(f: &mut Formatter<'_>, name: &str, parameters: &[&TypeName], place: Place) -> fmt::Result {
+    f.write_str(if place == Place::Frozen { "frozen<" } else { "" })?;
+    write!(f, "{name}<")?;
+    for (index, parameter) in parameters.iter().enumerate() {
+        f.write_str(if index > 0 { ", " } else { "" })?;
+        write_type(f, parameter, place)?;
+    }
+    f.write_str(if place == Place::Frozen { ">>" } else { ">" })
 }
 
 fn operator_call(f: &mut Formatter<'_>, operator: Arithmetic, left: &Term, right: &Term) -> fmt::Result {
@@ -114,16 +145,11 @@ impl Display for Term {
                 list(f, "(", arguments, ")")
             }
             Self::TypeHint { type_name, term } => write!(f, "({type_name}){term}"),
-            Self::Cast { term, target } => write!(f, "system.castas{}({term})", capitalised(target.name())),
+            Self::Cast { term, target } => write!(f, "system.cast_as_{target}({term})"),
             Self::Binary { operator, left, right } => operator_call(f, *operator, left, right),
             Self::Negation(term) => write!(f, "system.\"_negate\"({term})"),
         }
     }
-}
-
-fn capitalised(name: &str) -> String {
-    let mut chars = name.chars();
-    chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()
 }
 
 fn entry_list<K: Display, V: Display>(f: &mut Formatter<'_>, entries: &[(K, V)]) -> fmt::Result {

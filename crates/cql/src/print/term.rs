@@ -88,7 +88,7 @@ impl ToCql for TypeName {
 }
 
 /// Names of native types are words that need no quotes, except where a type is expected.
-fn write_user_type(out: &mut CqlText<'_>, name: &QualifiedName) -> fmt::Result {
+pub(super) fn write_user_type(out: &mut CqlText<'_>, name: &QualifiedName) -> fmt::Result {
     if let Some(keyspace) = &name.keyspace {
         keyspace.write_cql(out)?;
         out.write_char('.')?;
