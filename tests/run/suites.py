@@ -1,0 +1,112 @@
+"""The table of suites: a row a suite. To add one, add a row; whatever needs new packages gets a preparation."""
+
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Optional
+
+from . import places
+from .command import Command
+from .places import DRIVERS, OWN_PYTHON, REPOSITORY, TESTS
+from .preparations import fuzz_targets
+
+LIMIT_SECS = 300
+SOAK_LIMIT_SECS = 6 * 3600
+FUZZ_SECS = 60  # All targets together, in an ordinary run.
+FUZZ_SOAK_SECS_PER_TARGET = 1800
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    what: str
+    commands: Callable  # (soak: bool) -> [Command]
+    prepare: tuple = ()
+    server: Optional[str] = None  # "helenus" or "cassandra": its address is in HELENUS_HOST, HELENUS_PORT, HELENUS_ADMIN_PORT.
+    directory: Path = REPOSITORY  # Must exist, or the suite is skipped.
+    limit_secs: int = LIMIT_SECS
+
+
+def fixed(*words, directory=REPOSITORY, environment=None):
+    """The same one command, whether it is a soak or not."""
+    return lambda soak: [Command(tuple(map(str, words)), directory, environment or {})]
+
+
+def lint(soak):
+    return [Command(("cargo", "fmt", "--all", "--check"), REPOSITORY),
+            Command(("cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"), REPOSITORY)]
+
+
+def conformance(soak):
+    script = str(TESTS / "conformance" / "run.py")
+    address = ("--host", "{HELENUS_HOST}", "--port", "{HELENUS_PORT}")
+    return [Command((OWN_PYTHON, script, "self-test"), REPOSITORY),
+            Command((OWN_PYTHON, script, "compare", *address), REPOSITORY)]
+
+
+def oracle_tenth(soak):
+    seed = os.environ.get("HELENUS_SEED", str(random.SystemRandom().randrange(1_000_000)))
+    return [Command((OWN_PYTHON, str(TESTS / "conformance" / "run.py"), "verify-tenth", "--seed", seed, "--host",
+                     "{HELENUS_HOST}", "--port", "{HELENUS_PORT}"), REPOSITORY)]
+
+
+def pytest(name):
+    return fixed(places.python(), "-m", "pytest", ".", directory=DRIVERS / name)
+
+
+def gocql(version):
+    return fixed(places.CACHE / "go" / f"gocql-{version}.test", "-test.v", "-test.timeout=280s", directory=DRIVERS / f"gocql-{version}")
+
+
+def java(soak):
+    classes = DRIVERS / "java" / "target"
+    classpath = f"{classes / 'classes'}:{(classes / 'classpath').read_text().strip()}"
+    return [Command(("java", "-cp", classpath, "helenus.driver.Main"), DRIVERS / "java")]
+
+
+def crash(soak):
+    kills = ("--kills", "1000", "--per-place", "200") if soak else ()
+    return [Command((OWN_PYTHON, str(TESTS / "crash" / "run.py"), "--binary", str(places.binary()), *kills), REPOSITORY)]
+
+
+def fuzz(soak):
+    targets = fuzz_targets()
+    seconds = FUZZ_SOAK_SECS_PER_TARGET if soak else max(5, FUZZ_SECS // max(1, len(targets)))
+    commands = []
+    for path, name in targets:
+        corpus = places.CACHE / "fuzz" / name
+        corpus.mkdir(parents=True, exist_ok=True)
+        commands.append(Command((str(path), f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=4096", "-max_len=65536",
+                                 "-print_final_stats=0", f"-artifact_prefix={places.LOGS}/fuzz-{name}-", str(corpus)), REPOSITORY))
+    return commands
+
+
+def simulation(soak):
+    profile = ("--release",) if soak else ()
+    environment = {"HELENUS_SOAK": "1"} if soak else {}
+    return [Command(("cargo", "test", "-p", "helenus-sim", "--locked", *profile), REPOSITORY, environment)]
+
+
+SUITES = [
+    Suite("rust", "unit, property and golden tests of all crates",
+          fixed("cargo", "test", "--workspace", "--locked", "--exclude", "helenus-sim"), ("workspace",)),
+    Suite("simulation", "seeded worlds with faults", simulation, ("workspace",), limit_secs=LIMIT_SECS),
+    Suite("lint", "formatting and clippy, warnings denied", lint, ("workspace",), limit_secs=2 * LIMIT_SECS),
+    Suite("conformance", "the answers that Cassandra 5.0.9 gave, byte for byte", conformance, ("workspace",), "helenus"),
+    Suite("oracle-tenth", "a random tenth of those answers again, from a live Cassandra", oracle_tenth, ("oracle",), "cassandra"),
+    Suite("cqlsh", "unmodified cqlsh", pytest("cqlsh"), ("workspace", "venv"), "helenus", DRIVERS / "cqlsh"),
+    Suite("python", "unmodified Python driver", pytest("python"), ("workspace", "venv"), "helenus", DRIVERS / "python"),
+    Suite("java", "unmodified Java driver", java, ("workspace", "maven"), "helenus", DRIVERS / "java"),
+    Suite("gocql-v1", "unmodified gocql v1", gocql("v1"), ("workspace", "gocql-v1"), "helenus", DRIVERS / "gocql-v1"),
+    Suite("gocql-v2", "unmodified gocql v2", gocql("v2"), ("workspace", "gocql-v2"), "helenus", DRIVERS / "gocql-v2"),
+    Suite("node", "unmodified Node driver", fixed("npm", "test", "--silent", directory=DRIVERS / "node"),
+          ("workspace", "npm"), "helenus", DRIVERS / "node"),
+    Suite("rust-scylla", "unmodified Rust driver, and its shard awareness",
+          lambda soak: [Command((str(places.target() / "scylla" / "debug" / "helenus-driver-scylla"),), DRIVERS / "rust-scylla")],
+          ("workspace", "scylla"), "helenus", DRIVERS / "rust-scylla"),
+    Suite("sstable", "files exchanged with Cassandra and its tools", fixed(OWN_PYTHON, TESTS / "sstable" / "run.py"),
+          ("workspace", "oracle"), directory=TESTS / "sstable"),
+    Suite("crash", "a node killed under load keeps what it acknowledged", crash, ("workspace",), directory=TESTS / "crash"),
+    Suite("fuzz", "decoders fed with arbitrary bytes", fuzz, ("fuzz",)),
+]
