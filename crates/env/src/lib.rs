@@ -14,6 +14,7 @@ pub mod timestamp;
 pub mod randomness;
 
 pub mod disk;
+pub mod durable_dir;
 pub mod whole_file;
 
 pub mod environment;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use helenus_env::{Env, File, OpenMode, whole_file};
+use helenus_env::{Env, File, OpenMode, durable_dir, whole_file};
 
 use crate::error::ClusterError;
 use crate::metadata::record::{CommandRecord, StateRecord};
@@ -44,7 +44,7 @@ impl MetadataLog {
     /// [`ClusterError::MetadataDisk`], [`ClusterError::MetadataCorrupt`].
     pub async fn open(env: &Env, directory: &Path) -> Result<(Self, MetadataState), ClusterError> {
         let disk = env.disk();
-        disk.create_dir_all(directory).await.map_err(disk_error("create directory", directory))?;
+        durable_dir::create(&**disk, directory).await.map_err(disk_error("create directory", directory))?;
         let snapshot_path = directory.join("snapshot.json");
         let mut state = MetadataState::default();
         if disk.file_len(&snapshot_path).await.map_err(disk_error("look at", &snapshot_path))?.is_some() {

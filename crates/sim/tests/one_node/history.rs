@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use helenus_storage::CommitLogSync;
 
+/// The longest that two syncs in a row take on a simulated disk: the one under way when a record comes, and its own.
+const TWO_SYNCS: Duration = Duration::from_millis(700);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Kill,
@@ -17,6 +20,8 @@ enum Fate {
     Unknown,
     /// Acknowledged at this simulated time.
     Acknowledged(Duration),
+    /// Acknowledged shortly before a kill: the kernel has it, and nobody syncs it before the next life has recovered.
+    InKernel,
     /// The answer came, but a power cut soon after may have taken it, as `periodic` allows.
     MayBeLost,
 }
@@ -47,12 +52,14 @@ impl History {
     /// A life ends: decides which acknowledged writes the mode lets go.
     pub fn ends(&mut self, end: End, at: Duration, sync: CommitLogSync) {
         let CommitLogSync::Periodic { period } = sync else { return };
-        if end == End::Kill {
-            return;
-        }
         for fate in self.writes.values_mut() {
-            if matches!(fate, Fate::Acknowledged(when) if at < *when + period) {
-                *fate = Fate::MayBeLost;
+            let is_unsynced = match fate {
+                Fate::Acknowledged(when) => at < *when + period + TWO_SYNCS,
+                Fate::InKernel => true,
+                Fate::Unknown | Fate::MayBeLost => false,
+            };
+            if is_unsynced {
+                *fate = if end == End::Kill { Fate::InKernel } else { Fate::MayBeLost };
             }
         }
     }
@@ -72,10 +79,15 @@ impl History {
                 Fate::Acknowledged(when) if !found.contains(key) && !torn.contains(key) => {
                     self.violations.push(format!("write {key} was acknowledged and is gone (at {when:?}, now {at:?})"));
                 }
+                Fate::InKernel if !found.contains(key) && !torn.contains(key) => {
+                    self.violations.push(format!("write {key} was acknowledged before a kill and is gone"));
+                }
                 Fate::Acknowledged(_) => {}
                 // Read back once, it must be there for ever: recovery makes durable what it serves.
-                Fate::Unknown | Fate::MayBeLost if found.contains(key) => *fate = Fate::Acknowledged(at),
-                Fate::Unknown | Fate::MayBeLost => {}
+                Fate::Unknown | Fate::InKernel | Fate::MayBeLost if found.contains(key) => {
+                    *fate = Fate::Acknowledged(at)
+                }
+                Fate::Unknown | Fate::InKernel | Fate::MayBeLost => {}
             }
         }
     }

@@ -73,7 +73,8 @@ pub async fn live(env: Env, plan: Plan, history: Arc<Mutex<History>>, began: Dur
         move |context| async move {
             let env = context.env;
             let opened =
-                Storage::open(env.clone(), storage_config, context.shard, context.shard_count, Arc::clone(&schema)).await;
+                Storage::open(env.clone(), storage_config, context.shard, context.shard_count, Arc::clone(&schema))
+                    .await;
             let storage = match opened {
                 Ok(storage) => storage,
                 Err(error) => return report(&problems, &plan, "storage did not open", &error),
@@ -176,7 +177,9 @@ async fn write(
 /// Both columns are made from the key, so that a torn row shows.
 fn value(key: i32, column: ColumnId) -> Blob {
     let seed = key.to_be_bytes();
-    Blob::from((0..VALUE_BYTES).map(|at| seed[at % 4] ^ at.to_le_bytes()[0] ^ column.0.to_le_bytes()[0]).collect::<Vec<_>>())
+    Blob::from(
+        (0..VALUE_BYTES).map(|at| seed[at % 4] ^ at.to_le_bytes()[0] ^ column.0.to_le_bytes()[0]).collect::<Vec<_>>(),
+    )
 }
 
 fn mutation(cluster: &Cluster, key: i32) -> Mutation {
@@ -189,11 +192,7 @@ fn mutation(cluster: &Cluster, key: i32) -> Mutation {
     Mutation { table: table_id(), schema_epoch: cluster.schema().epoch, partition }
 }
 
-async fn check(
-    cluster: &Cluster,
-    history: &Mutex<History>,
-    at: Duration,
-) -> Result<(), helenus_cluster::ClusterError> {
+async fn check(cluster: &Cluster, history: &Mutex<History>, at: Duration) -> Result<(), helenus_cluster::ClusterError> {
     let context = RequestContext::internal(cluster.schema());
     let (mut found, mut torn) = (BTreeSet::new(), BTreeSet::new());
     let mut resume = None;
@@ -216,7 +215,11 @@ async fn check(
                 let has = |column| row.cell(column).is_some_and(|cell| cell.value == value(key, column));
                 has(LEFT) && has(RIGHT)
             });
-            if whole { found.insert(key) } else { torn.insert(key) };
+            if whole {
+                found.insert(key)
+            } else {
+                torn.insert(key)
+            };
         }
         resume = page.next;
         if resume.is_none() {
