@@ -81,6 +81,11 @@ pub(crate) async fn flush_table(
             error!(table = %store.schema().full_name(), %error, "a memtable could not be flushed");
         })?;
     }
+    let floor = shard.log.applied();
+    if store.view().active.is_empty() && shard.config.node.is_recovered() && shard.log.is_dirty(store.id, floor) {
+        // Everything is in files, and yet the log is held up: the flush came before recovery was over.
+        shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
+    }
     Ok(())
 }
 
@@ -100,9 +105,16 @@ async fn flush_memtable(
             return Err(error);
         }
     };
-    transaction.commit().await?;
+    if let Err(error) = transaction.commit().await {
+        // Nobody knows whether the commit is on the disk; the file must not come back beside the next one.
+        transaction.forget_added().await;
+        return Err(error);
+    }
     transaction.clean_up().await;
-    shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
+    if shard.config.node.is_recovered() {
+        // Before, the floor would hide records of the former log that no shard has replayed yet.
+        shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
+    }
     let bytes = file.as_ref().map_or(0, |file| file.bytes_on_disk());
     store.exchange(|view| {
         let oldest = view.sealed.remove(0);

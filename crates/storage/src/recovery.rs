@@ -5,7 +5,7 @@
 //! checkpoints rise and may tombstones be purged, so that an interrupted recovery can begin again.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -90,7 +90,7 @@ impl Replay<'_> {
         Ok(newest)
     }
 
-    async fn segment(&mut self, identity: SegmentIdentity, path: &PathBuf, place: Place) -> Result<(), StorageError> {
+    async fn segment(&mut self, identity: SegmentIdentity, path: &Path, place: Place) -> Result<(), StorageError> {
         self.report.segments += 1;
         match self.records(identity, path, place).await {
             Ok(SegmentEnd::Torn { at }) => {
@@ -103,8 +103,8 @@ impl Replay<'_> {
                 DamagePolicy::Stop => Err(error),
                 DamagePolicy::Quarantine => {
                     warn!(%error, "a damaged commit log segment was replayed up to the damage and is moved away; repair this node");
-                    self.damaged.push(path.clone());
-                    self.report.quarantined.push(path.clone());
+                    self.damaged.push(path.to_owned());
+                    self.report.quarantined.push(path.to_owned());
                     Ok(())
                 }
             },
@@ -115,7 +115,7 @@ impl Replay<'_> {
     async fn records(
         &mut self,
         identity: SegmentIdentity,
-        path: &PathBuf,
+        path: &Path,
         place: Place,
     ) -> Result<SegmentEnd, StorageError> {
         let Some(mut reader) = SegmentReader::open(&self.shard.env, path, identity).await? else {
@@ -138,7 +138,7 @@ impl Replay<'_> {
     fn record(
         &mut self,
         origin: SegmentIdentity,
-        path: &PathBuf,
+        path: &Path,
         body: &Bytes,
         end: LogPosition,
     ) -> Result<(), StorageError> {
@@ -147,7 +147,7 @@ impl Replay<'_> {
         let mut mine = Vec::new();
         while !rest.is_empty() {
             let decoded = codec::decode(rest).map_err(|error| StorageError::Corrupt {
-                path: path.clone(),
+                path: path.to_owned(),
                 offset: u64::from(end.offset),
                 expected: "mutations in the record that ends here",
                 found: error.to_string(),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use helenus_schema::KeyspaceOrigin;
 use tracing::{info, warn};
 
-use crate::compaction::remove_alone;
+use crate::compaction::{remove_alone, stop_and_hold};
 use crate::error::StorageError;
 use crate::flush::{FlushReason, flush_table};
 use crate::memtable::Memtable;
@@ -31,8 +31,7 @@ pub(crate) async fn truncate(
         return Err(StorageError::Invalid("Cannot truncate while the commit log is replayed".to_owned()));
     }
     let table = store.schema();
-    let _hold = store.hold_compactions();
-    shard.compactions.stop(Some(store)).await;
+    let _alone = stop_and_hold(shard, store).await;
     if shard.config.auto_snapshot && table.params.allow_auto_snapshot && wants_auto_snapshot(shard, store) {
         flush_table(shard, store, FlushReason::UserForced).await?;
         if !store.view().files.is_empty() {
@@ -72,8 +71,7 @@ pub(crate) async fn drop_table(shard: Rc<Shard>, store: Rc<TableStore>) {
 
 async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), StorageError> {
     let table = store.schema();
-    let _hold = store.hold_compactions();
-    shard.compactions.stop(Some(store)).await;
+    let _alone = stop_and_hold(shard, store).await;
     let tag = shard.config.node.drop_tag(store.id, || {
         format!("dropped-{}-{}", shard.env.wall_micros().div_euclid(1_000), table.name)
     });

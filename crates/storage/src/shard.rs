@@ -9,10 +9,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use helenus_data::{Mutation, TableId};
-use helenus_env::{Env, ShardId};
+use helenus_env::{Env, ShardId, TaskHandle};
 use helenus_schema::{SchemaSnapshot, Table};
 use helenus_sstable::ChunkCache;
-use tokio::sync::{Mutex, Notify, Semaphore};
+use tokio::sync::{Mutex, Notify, Semaphore, oneshot};
 
 use crate::checkpoint::Checkpoint;
 use crate::commit_log::CommitLog;
@@ -48,6 +48,8 @@ pub(crate) struct Shard {
     pub flush_count: Cell<u64>,
     pub expired_count: Cell<u64>,
     pub is_closing: Cell<bool>,
+    /// What was asked for from outside and must end even if nobody waits for it any more.
+    pub tasks: RefCell<Vec<TaskHandle>>,
 }
 
 impl Shard {
@@ -72,11 +74,32 @@ impl Shard {
             flush_count: Cell::new(0),
             expired_count: Cell::new(0),
             is_closing: Cell::new(false),
+            tasks: RefCell::default(),
             env,
             config,
             id,
             shard_count,
         })
+    }
+
+    /// Runs work that must not stop half-way when whoever asked for it goes away: dropped between the commit on disk and
+    /// the exchange in memory, a flush would leave a file that nobody knows of until the next start.
+    pub async fn run_to_end<T: 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = Result<T, StorageError>> + 'static,
+    ) -> Result<T, StorageError> {
+        let (done, answer) = oneshot::channel();
+        let task = self.env.spawn(name, async move {
+            // Nobody waits any more: then nobody wants to know.
+            let _ = done.send(work.await);
+        });
+        {
+            let mut tasks = self.tasks.borrow_mut();
+            tasks.retain(|task| !task.is_finished());
+            tasks.push(task);
+        }
+        answer.await.unwrap_or(Err(StorageError::ShuttingDown))
     }
 
     /// # Errors

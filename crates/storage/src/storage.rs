@@ -31,8 +31,13 @@ use crate::table_files::TableFile;
 pub struct Storage {
     shard: Rc<Shard>,
     tasks: RefCell<Vec<TaskHandle>>,
-    /// Removals of dropped tables.
-    removals: RefCell<Vec<TaskHandle>>,
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        // These tasks hold the shard, which holds their handles.
+        self.shard.tasks.borrow_mut().clear();
+    }
 }
 
 impl Storage {
@@ -64,7 +69,7 @@ impl Storage {
         }
         shard.adopt_checkpoint(checkpoint);
         shard.disk_guard.look().await;
-        let storage = Rc::new(Self { shard, tasks: RefCell::default(), removals: RefCell::default() });
+        let storage = Rc::new(Self { shard, tasks: RefCell::default() });
         storage.load_schema(schema).await?;
         storage.start_tasks();
         Ok(storage)
@@ -156,10 +161,10 @@ impl Storage {
     fn drop_table(&self, store: &Rc<TableStore>) {
         store.is_dropped.set(true);
         self.shard.remove_table(store.id);
-        let mut removals = self.removals.borrow_mut();
-        removals.retain(|task| !task.is_finished());
+        let mut tasks = self.shard.tasks.borrow_mut();
+        tasks.retain(|task| !task.is_finished());
         let removal = removal::drop_table(Rc::clone(&self.shard), Rc::clone(store));
-        removals.push(self.shard.env.spawn("remove dropped table", removal));
+        tasks.push(self.shard.env.spawn("remove dropped table", removal));
     }
 
     async fn open_files(&self, table: &Arc<Table>) -> Result<Vec<Rc<TableFile>>, StorageError> {
@@ -228,6 +233,10 @@ impl Storage {
         if shard.is_closing.get() {
             return Err(StorageError::ShuttingDown);
         }
+        if !shard.config.node.is_recovered() {
+            // A record in a new segment would make the torn tail of an old one look like damage.
+            return Err(StorageError::Invalid("the commit log of the last run is still being replayed".to_owned()));
+        }
         context
             .check_deadline(&shard.env)
             .inspect_err(|_| shard.expired_count.set(shard.expired_count.get() + 1))?;
@@ -290,8 +299,12 @@ impl Storage {
     /// # Errors
     /// The first one; the other tables are flushed all the same, and nothing is lost.
     pub async fn flush(&self, tables: Option<&[TableId]>, reason: FlushReason) -> Result<(), StorageError> {
-        self.shard.log.drain().await;
-        flush_tables(&self.shard, tables, reason).await
+        let (shard, tables) = (Rc::clone(&self.shard), tables.map(<[TableId]>::to_vec));
+        let work = async move {
+            shard.log.drain().await;
+            flush_tables(&shard, tables.as_deref(), reason).await
+        };
+        self.shard.run_to_end("flush", work).await
     }
 
     /// Major compaction: all of a table's files become one.
@@ -300,7 +313,8 @@ impl Storage {
     /// [`StorageError::UnknownTable`], and what the disk refuses; the old files then stay.
     pub async fn compact(&self, table: TableId) -> Result<(), StorageError> {
         let store = self.shard.table(table)?;
-        compact_all(&self.shard, &store).await
+        let shard = Rc::clone(&self.shard);
+        self.shard.run_to_end("compact", async move { compact_all(&shard, &store).await }).await
     }
 
     /// Empties a table of everything that was acknowledged before the call, also for replay.
@@ -309,7 +323,9 @@ impl Storage {
     /// What the disk refuses; the table may be empty in part, and the call can be repeated.
     pub async fn truncate(&self, table: TableId, truncated_at_micros: i64) -> Result<(), StorageError> {
         let store = self.shard.table(table)?;
-        removal::truncate(&self.shard, &store, truncated_at_micros).await
+        let shard = Rc::clone(&self.shard);
+        let work = async move { removal::truncate(&shard, &store, truncated_at_micros).await };
+        self.shard.run_to_end("truncate", work).await
     }
 
     /// When the table was last truncated, microseconds since 1970.
@@ -341,10 +357,10 @@ impl Storage {
         shard.compactions.stop(None).await;
         let closed = shard.log.close().await;
         let flushed = if drain { flush_tables(shard, None, FlushReason::Shutdown).await } else { Ok(()) };
-        let removals = std::mem::take(&mut *self.removals.borrow_mut());
-        for mut removal in removals {
-            if removal.join().await.is_err() {
-                warn!("the removal of a dropped table did not end by itself");
+        let asked_for = std::mem::take(&mut *shard.tasks.borrow_mut());
+        for mut task in asked_for {
+            if task.join().await.is_err() {
+                warn!("a flush, compaction or removal did not end by itself");
             }
         }
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());

@@ -44,6 +44,8 @@ pub(crate) struct TableStore {
     /// Base names of files that a compaction works on.
     compacting: RefCell<BTreeSet<String>>,
     pub flush_gate: Semaphore,
+    /// Major compactions, TRUNCATE and DROP exclude each other.
+    pub maintenance_gate: Semaphore,
     pub is_dropped: Cell<bool>,
     /// While set, nothing is compacted: TRUNCATE and major compactions have the files for themselves.
     pub compaction_holds: Cell<u32>,
@@ -64,6 +66,7 @@ impl TableStore {
             view: RefCell::new(Rc::new(view)),
             compacting: RefCell::default(),
             flush_gate: Semaphore::new(1),
+            maintenance_gate: Semaphore::new(1),
             is_dropped: Cell::new(false),
             compaction_holds: Cell::new(0),
             directory_exists: Cell::new(false),

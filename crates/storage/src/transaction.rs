@@ -39,8 +39,7 @@ impl TransactionKind {
     fn file_name_part(self) -> &'static str {
         match self {
             TransactionKind::Flush => "flush",
-            TransactionKind::Compaction => "compaction",
-            TransactionKind::Removal => "unknown",
+            TransactionKind::Compaction | TransactionKind::Removal => "compaction",
         }
     }
 }
@@ -99,6 +98,14 @@ impl Transaction {
     /// [`Transaction::clean_up`], when nothing reads them any more.
     pub async fn commit(&mut self) -> Result<(), StorageError> {
         self.write(&Line::end(LineKind::Commit)).await
+    }
+
+    /// After a failed commit that removes nothing: deletes the new files, so that they are gone whatever the log says.
+    pub async fn forget_added(self) {
+        assert!(self.removed.is_empty(), "what was to be removed may be gone; then the new files are all there is");
+        for base_name in &self.added {
+            remove_components(&self.env, &self.directory, base_name).await;
+        }
     }
 
     /// Deletes the removed files and the log.

@@ -462,6 +462,14 @@ impl CommitLog {
         }
     }
 
+    /// Whether the log still keeps records of a table at or below `floor`.
+    pub fn is_dirty(&self, table: TableId, floor: LogPosition) -> bool {
+        self.segments.borrow().iter().any(|segment| {
+            let segment_id = segment.identity.segment_id;
+            segment.dirty.borrow().get(&table).is_some_and(|offset| LogPosition { segment_id, offset: *offset } <= floor)
+        })
+    }
+
     /// Forgets a dropped table's records.
     pub fn forget_table(&self, table: TableId) {
         for segment in self.segments.borrow().iter() {

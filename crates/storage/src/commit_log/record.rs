@@ -1,7 +1,5 @@
 //! Records of a commit log segment: several mutations that are applied together or not at all.
 
-use bytes::Bytes;
-
 /// Where a record ends in the log of one shard. Segment ids rise, so positions are ordered as they were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LogPosition {
@@ -171,26 +169,42 @@ pub(crate) fn parse(identity: SegmentIdentity, offset: u32, bytes: &[u8]) -> Par
 /// The largest `synced_bytes` of the intact records after `offset`; `rest` are the segment's bytes from `offset` on.
 ///
 /// Used once, on damage, so it may look at every offset: a record's header names its place, none is found by accident.
-pub(crate) fn synced_bytes_known_after(identity: SegmentIdentity, offset: u32, rest: &Bytes) -> u32 {
+pub(crate) fn synced_bytes_known_after(identity: SegmentIdentity, offset: u32, rest: &[u8]) -> u32 {
     let mut known = 0;
-    let mut at = 1usize;
-    while at + RECORD_HEADER_BYTES as usize <= rest.len() {
-        let Ok(skipped) = u32::try_from(at) else { break };
-        match parse(identity, offset.saturating_add(skipped), &rest[at..]) {
+    let mut at = 1;
+    while let Some((found_at, found)) = find_record(identity, offset, rest, at) {
+        match found {
             Parsed::Record { len, synced_bytes, .. } => {
                 known = known.max(synced_bytes);
-                at += len;
+                at = found_at + len;
             }
-            Parsed::Sealed => return u32::MAX, // A segment is sealed only once all of it is written, and then synced.
-            // Over the zeros, to where a header could begin that ends in the next other byte.
-            Parsed::Unwritten => match rest[at..].iter().position(|byte| *byte != 0) {
-                Some(zeros) => at += zeros.saturating_sub(RECORD_HEADER_BYTES as usize - 1).max(1),
-                None => break,
-            },
-            Parsed::NeedsBytes(_) | Parsed::Damaged { .. } => at += 1,
+            // A segment is sealed only once all of it is written, and then synced.
+            _ => return u32::MAX,
         }
     }
     known
+}
+
+/// Whether an intact record or seal stands anywhere in a segment.
+pub(crate) fn has_record(identity: SegmentIdentity, segment: &[u8]) -> bool {
+    find_record(identity, 0, segment, 0).is_some()
+}
+
+/// The first intact record or seal at or after `at` of `rest`, which begins at `offset` of its segment.
+fn find_record(identity: SegmentIdentity, offset: u32, rest: &[u8], mut at: usize) -> Option<(usize, Parsed)> {
+    while at + RECORD_HEADER_BYTES as usize <= rest.len() {
+        let place = offset.saturating_add(u32::try_from(at).ok()?);
+        match parse(identity, place, &rest[at..]) {
+            found @ (Parsed::Record { .. } | Parsed::Sealed) => return Some((at, found)),
+            // Over the zeros, to where a header could begin that ends in the next other byte.
+            Parsed::Unwritten => {
+                let zeros = rest[at..].iter().position(|byte| *byte != 0)?;
+                at += zeros.saturating_sub(RECORD_HEADER_BYTES as usize - 1).max(1);
+            }
+            Parsed::NeedsBytes(_) | Parsed::Damaged { .. } => at += 1,
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -231,7 +245,7 @@ mod tests {
         let second_at = 32 + u32::try_from(bytes.len()).unwrap();
         encode_record(IDENTITY, second_at, 53, b"second", &mut bytes);
         bytes[14] ^= 1;
-        assert_eq!(synced_bytes_known_after(IDENTITY, 32, &Bytes::from(bytes)), 53);
+        assert_eq!(synced_bytes_known_after(IDENTITY, 32, &bytes), 53);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use helenus_env::{Env, File, OpenMode};
 
 use crate::commit_log::record::{
-    LogPosition, Parsed, SEGMENT_HEADER_BYTES, SegmentIdentity, decode_segment_header, parse, synced_bytes_known_after,
+    LogPosition, Parsed, SEGMENT_HEADER_BYTES, SegmentIdentity, decode_segment_header, has_record, parse,
+    synced_bytes_known_after,
 };
 use crate::error::StorageError;
 
@@ -62,7 +63,18 @@ impl SegmentReader {
             expected: wanted,
             found,
         };
-        let identity = decode_segment_header(&header).map_err(|wanted| corrupt(wanted, format!("{header:02x?}")))?;
+        let identity = match decode_segment_header(&header) {
+            Ok(identity) => identity,
+            Err(wanted) => {
+                let len = usize::try_from(file_bytes).unwrap_or(usize::MAX);
+                let whole = file.read_at(0, len).await.map_err(disk)?;
+                // The header is synced before the first record is written: without one, it was being made at the crash.
+                if !has_record(expected, &whole) {
+                    return Ok(None);
+                }
+                return Err(corrupt(wanted, format!("{header:02x?}")));
+            }
+        };
         if identity != expected {
             return Err(corrupt("the shard and segment id of the file's name", format!("{identity:?}")));
         }
@@ -121,8 +133,7 @@ impl SegmentReader {
     async fn on_damage(&mut self, place: Place, expected: &'static str) -> Result<SegmentEnd, StorageError> {
         if place == Place::Newest {
             self.fill(usize::MAX).await?;
-            let rest = Bytes::copy_from_slice(&self.buffer);
-            if synced_bytes_known_after(self.identity, self.at, &rest) <= self.at {
+            if synced_bytes_known_after(self.identity, self.at, &self.buffer) <= self.at {
                 return Ok(SegmentEnd::Torn { at: self.at });
             }
         }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use helenus_data::read::KeyRange;
 use helenus_env::{SchedulingGroup, TaskHandle};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tracing::{debug, error, info, warn};
 use uuid::Uuid;
 
@@ -32,7 +32,7 @@ use crate::flush::{ensure_directory, open_own, write_partition};
 use crate::metrics::{CompactionKind, CompactionProgress, CompactionRecord};
 use crate::read::Walk;
 use crate::shard::Shard;
-use crate::table::{CompactingFiles, TableStore};
+use crate::table::{CompactingFiles, CompactionHold, TableStore};
 use crate::table_files::{FileWriter, NewFile, TableFile};
 use crate::transaction::{Transaction, TransactionKind, remove_components};
 
@@ -61,12 +61,44 @@ struct Running {
     is_cancelled: Cell<bool>,
 }
 
-/// What to do; the files are taken until it goes.
+/// What to do. From the moment it is made its files are taken and it is on the list of what can be stopped, until it goes.
 struct Job {
+    shard: Rc<Shard>,
     store: Rc<TableStore>,
-    kind: CompactionKind,
     files: Vec<Rc<TableFile>>,
-    _taken: CompactingFiles,
+    taken: Option<CompactingFiles>,
+    running: Rc<Running>,
+}
+
+impl Job {
+    fn new(shard: &Rc<Shard>, store: &Rc<TableStore>, kind: CompactionKind, files: Vec<Rc<TableFile>>) -> Self {
+        let table = store.schema();
+        let progress = CompactionProgress {
+            id: shard.env.new_timeuuid(),
+            keyspace: table.keyspace.to_string(),
+            table: table.name.to_string(),
+            table_id: store.id,
+            kind,
+            completed_bytes: 0,
+            total_bytes: files.iter().map(|file| file.data_bytes()).sum(),
+            sstables: files.len() as u64,
+            started_secs: shard.env.wall_secs(),
+        };
+        let taken = Some(store.take_for_compaction(&files));
+        let id = progress.id;
+        let running = Rc::new(Running { progress: RefCell::new(progress), is_cancelled: Cell::new(false) });
+        shard.compactions.running.borrow_mut().insert(id, Rc::clone(&running));
+        Self { shard: Rc::clone(shard), store: Rc::clone(store), files, taken, running }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        drop(self.taken.take()); // The files first: who waits for the end looks at them.
+        let id = self.running.progress.borrow().id;
+        self.shard.compactions.running.borrow_mut().remove(&id);
+        self.shard.compactions.ended.notify_waiters();
+    }
 }
 
 impl Compactions {
@@ -149,7 +181,7 @@ pub(crate) async fn compact_when_due(shard: Rc<Shard>) {
             let shard_of_task = Rc::clone(&shard);
             tasks.push(shard.env.spawn("compact", async move {
                 let table = job.store.schema().full_name();
-                match run(&shard_of_task, job).await {
+                match run(job).await {
                     Ok(()) => {}
                     Err(Stopped::Cancelled) => debug!(table, "a compaction was stopped"),
                     Err(Stopped::Failed(error)) => {
@@ -170,21 +202,18 @@ pub(crate) async fn compact_when_due(shard: Rc<Shard>) {
 const FAILURE_PAUSE: Duration = Duration::from_secs(10);
 
 /// The next thing to do in any table.
-fn choose(shard: &Shard) -> Option<Job> {
+fn choose(shard: &Rc<Shard>) -> Option<Job> {
     if !shard.compactions.is_automatic() || shard.is_closing.get() {
         return None;
     }
     shard.tables().into_iter().find_map(|store| choose_in(shard, &store))
 }
 
-fn choose_in(shard: &Shard, store: &Rc<TableStore>) -> Option<Job> {
+fn choose_in(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Option<Job> {
     if store.is_dropped.get() || 0 < store.compaction_holds.get() {
         return None;
     }
-    let job = |kind, files: Vec<Rc<TableFile>>| {
-        let taken = store.take_for_compaction(&files);
-        Some(Job { store: Rc::clone(store), kind, files, _taken: taken })
-    };
+    let job = |kind, files: Vec<Rc<TableFile>>| Some(Job::new(shard, store, kind, files));
     let free = free_files(store);
     if let Some(shared) = free.iter().find(|file| file.is_shared) {
         return job(CompactionKind::Reshard, vec![Rc::clone(shared)]);
@@ -245,6 +274,7 @@ fn strategy_of(shard: &Shard, store: &TableStore) -> SizeTiered {
 
 /// Merges all files of a table, after what is running; shared ones are rewritten on the way.
 pub(crate) async fn compact_all(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), StorageError> {
+    let _alone = store.maintenance_gate.acquire().await.expect("the gate is never closed");
     let _hold = store.hold_compactions();
     wait_for_running(shard, store).await;
     let shared: Vec<_> = store.view().files.iter().filter(|file| file.is_shared).cloned().collect();
@@ -274,8 +304,7 @@ async fn run_now(
     kind: CompactionKind,
     files: Vec<Rc<TableFile>>,
 ) -> Result<(), StorageError> {
-    let taken = store.take_for_compaction(&files);
-    match run(shard, Job { store: Rc::clone(store), kind, files, _taken: taken }).await {
+    match run(Job::new(shard, store, kind, files)).await {
         Ok(()) => Ok(()),
         Err(Stopped::Cancelled) => Err(StorageError::Invalid("the compaction was stopped".to_owned())),
         Err(Stopped::Failed(error)) => Err(error),
@@ -293,40 +322,12 @@ impl From<StorageError> for Stopped {
     }
 }
 
-/// Takes the compaction off the list of running ones, however it ends.
-struct Listed<'s> {
-    shard: &'s Shard,
-    id: Uuid,
-    job: Option<Job>,
-}
-
-impl Drop for Listed<'_> {
-    fn drop(&mut self) {
-        drop(self.job.take()); // The files first: who waits for the end looks at them.
-        self.shard.compactions.running.borrow_mut().remove(&self.id);
-        self.shard.compactions.ended.notify_waiters();
+async fn run(mut job: Job) -> Result<(), Stopped> {
+    let (shard, store, files) = (Rc::clone(&job.shard), Rc::clone(&job.store), job.files.clone());
+    let (shard, running) = (&shard, Rc::clone(&job.running));
+    if running.is_cancelled.get() {
+        return Err(Stopped::Cancelled);
     }
-}
-
-async fn run(shard: &Rc<Shard>, job: Job) -> Result<(), Stopped> {
-    let (store, kind, files) = (Rc::clone(&job.store), job.kind, job.files.clone());
-    let table = store.schema();
-    let id = shard.env.new_timeuuid();
-    let progress = CompactionProgress {
-        id,
-        keyspace: table.keyspace.to_string(),
-        table: table.name.to_string(),
-        table_id: store.id,
-        kind,
-        completed_bytes: 0,
-        total_bytes: files.iter().map(|file| file.data_bytes()).sum(),
-        sstables: files.len() as u64,
-        started_secs: shard.env.wall_secs(),
-    };
-    let running = Rc::new(Running { progress: RefCell::new(progress), is_cancelled: Cell::new(false) });
-    shard.compactions.running.borrow_mut().insert(id, Rc::clone(&running));
-    let _listed = Listed { shard, id, job: Some(job) };
-
     let expired = purge::fully_expired(shard, &store, &files);
     let is_expired = |file: &Rc<TableFile>| expired.iter().any(|other| Rc::ptr_eq(other, file));
     let read: Vec<_> = files.iter().filter(|file| !is_expired(file)).cloned().collect();
@@ -352,7 +353,12 @@ async fn run(shard: &Rc<Shard>, job: Job) -> Result<(), Stopped> {
     for file in files.iter().filter(|file| !file.is_shared && file.directory() == store.directory) {
         transaction.remove(&file.base_name()).await?;
     }
-    transaction.commit().await?;
+    if let Err(error) = transaction.commit().await {
+        // Nobody knows whether the commit is on the disk, so old and new files both stay, and until the next start decides
+        // the old ones are read and never compacted again: what they hold keeps its tombstones everywhere.
+        std::mem::forget(job.taken.take());
+        return Err(Stopped::Failed(error));
+    }
     let bytes_out = output.as_ref().map_or(0, |file| file.bytes_on_disk());
     store.exchange(|view| {
         view.files.retain(|file| !files.iter().any(|old| Rc::ptr_eq(old, file)));
@@ -458,7 +464,7 @@ async fn merge_into(
         let mut progress = running.progress.borrow_mut();
         progress.completed_bytes = written.min(progress.total_bytes);
     }
-    Ok(())
+    if running.is_cancelled.get() { Err(Stopped::Cancelled) } else { Ok(()) }
 }
 
 /// Removes one file by a transaction of its own.
@@ -476,6 +482,21 @@ pub(crate) async fn remove_alone(shard: &Shard, file: &TableFile) {
         remove_components(&shard.env, file.directory(), &file.base_name()).await;
     }
 }
+
+/// Stops a table's compactions and keeps new ones from beginning; answers with the sole right to change its files.
+pub(crate) async fn stop_and_hold<'s>(shard: &Shard, store: &'s Rc<TableStore>) -> (SemaphorePermit<'s>, CompactionHold) {
+    let hold = store.hold_compactions();
+    loop {
+        shard.compactions.stop(Some(store)).await;
+        // A major compaction that waits for its turn may begin a job after the ones that were just stopped.
+        if let Ok(Ok(alone)) = shard.env.timeout(STOP_POLL, store.maintenance_gate.acquire()).await {
+            shard.compactions.stop(Some(store)).await;
+            return (alone, hold);
+        }
+    }
+}
+
+const STOP_POLL: Duration = Duration::from_millis(10);
 
 /// Forgets shared files that every shard has rewritten: they are gone for good.
 fn forget_released(shard: &Shard) {

@@ -127,7 +127,7 @@ async fn newest_segment(env: &Env, directory: &Path) -> PathBuf {
         if entry.name.starts_with("CommitLog-") {
             let path = directory.join(&entry.name);
             let bytes = whole_file::read(&**env.disk(), &path).await.expect("a segment can be read");
-            if bytes[32..44].iter().any(|byte| *byte != 0) {
+            if bytes.iter().skip(32).take(12).any(|byte| *byte != 0) {
                 newest = Some(path);
             }
         }
