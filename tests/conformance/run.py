@@ -14,6 +14,7 @@ import random
 import re
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -30,6 +31,7 @@ from suite.session import Session  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 CASES = HERE / "cases"
+CAUSES_SHOWN = 60
 SUSPICIOUS = re.compile(r"lost|(  differs: )?error 0x(0000|1[1-3]00)|.*Invalid value for the paging state|.*\b(java\.lang|fasterxml)\b")  # no answer to be held against anyone
 LATER = CASES / "later"  # features that Helenus does not have yet; run only when named
 
@@ -120,6 +122,8 @@ def report(results, arguments):
         table.append((case.name, len(answers) - len(differences), len(differences), seconds))
         passed, failed = passed + len(answers) - len(differences), failed + len(differences)
         records.append((case, answers, differences, seconds))
+    if arguments.causes:
+        print_causes(records)
     if arguments.json:
         write_json(arguments.json, records)
     if arguments.junit:
@@ -130,6 +134,20 @@ def report(results, arguments):
         print(f"{name:<{width}}  {good:>6}  {bad:>6}  {seconds:>7.1f}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
+
+
+def print_causes(records):
+    """What the server under test answered instead, most frequent first: one missing feature fails many statements."""
+    causes, example = Counter(), {}
+    for case, _, differences, _ in records:
+        for statement, expected, actual in differences:
+            line = next((line for line in actual if line not in (expected or [])), "(lines missing or in another order)")
+            shown = re.sub(case.keyspace, "$KS", line)[:160]
+            causes[shown] += 1
+            example.setdefault(shown, f"{case.name}:{statement.line}")
+    print()
+    for shown, count in causes.most_common(CAUSES_SHOWN):
+        print(f"{count:>6}  {shown}   e.g. {example[shown]}")
 
 
 def print_difference(case, statement, expected, actual, short):
@@ -210,6 +228,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=30, help="seconds to wait for an answer")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--list-failures", action="store_true", help="print only which statements differ")
+    parser.add_argument("--causes", action="store_true", help="print which answers came instead, most frequent first")
     parser.add_argument("--quiet", action="store_true", help="print only the table")
     parser.add_argument("--json", help="write the differences to this file")
     parser.add_argument("--junit", help="write a JUnit report to this file")

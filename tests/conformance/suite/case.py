@@ -24,7 +24,7 @@ DEFAULT_PROTOCOL = 5
 
 _VALUED = ("rule", "protocol", "page", "pages", "consistency", "serial", "timestamp", "keyspace", "now", "bind", "any",
            "mask", "filter", "batch", "extra-keyspaces", "payload")
-_FLAGS = ("prepare", "raw", "exclusive", "unordered", "skip-metadata", "tracing")
+_FLAGS = ("prepare", "raw", "exclusive", "unordered", "skip-metadata", "tracing", "no-keyspace")
 _NOT_IN_KEY = ("rule", "mask")
 
 
@@ -50,7 +50,7 @@ class Statement:
         single = {name: values[-1] for name, values in merged.items()}
         self.rules = [rule.strip() for value in merged.get("rule", []) for rule in value.split(",")]
         self.protocol = int(single.get("protocol", DEFAULT_PROTOCOL))
-        self.pinned_protocol = "protocol" in merged
+        self.pinned_protocol = bool({"protocol", "keyspace", "now"} & set(merged))  # the last two need version 5
         self.prepare = "prepare" in single
         self.binds = [parse_values(value) for value in merged.get("bind", [])]
         self.page_size = int(single["page"]) if "page" in single else None
@@ -64,6 +64,7 @@ class Statement:
         self.masks = [re.compile(value) for value in merged.get("mask", [])]
         self.filter = single.get("filter")
         self.unordered = "unordered" in single
+        self.no_keyspace = "no-keyspace" in single
         self.skip_metadata = "skip-metadata" in single
         self.tracing = "tracing" in single
         self.payload = {"key": single["payload"].encode()} if "payload" in single else None

@@ -22,7 +22,6 @@ class Session:
         self._protocol = protocol
         self._timeout_secs = timeout_secs
         self._connections = {}
-        self._in_use = case.keyspace
         self._lost = 0
 
     def run(self):
@@ -69,32 +68,39 @@ class Session:
             return statement.protocol
         return self._protocol or DEFAULT_PROTOCOL
 
-    def _connection(self, version):
-        if version not in self._connections:
+    def _connection(self, version, no_keyspace=False):
+        """The connection of this version with the file's keyspace in use, or a second one with none."""
+        name = (version, no_keyspace)
+        if name not in self._connections:
             connection = Connection(self._host, self._port, version, self._timeout_secs)
-            connection.query(f"USE {self._in_use}")
-            self._connections[version] = connection
-        return self._connections[version]
+            if not no_keyspace:
+                connection.query(f"USE {self.case.keyspace}")
+            self._connections[name] = connection
+        return self._connections[name]
 
     def _run_statement(self, statement):
         version = self._version_of(statement)
         try:
-            connection = self._connection(version)
+            connection = self._connection(version, statement.no_keyspace)
             if statement.children is not None:
                 return self._run_batch(connection, statement)
             if statement.prepare:
                 return self._run_prepared(connection, statement)
-            lines = []
-            for at, values in enumerate(statement.binds or [()]):
-                lines += [f"-- {at + 1}"] if len(statement.binds) > 1 else []
-                lines += self._read(statement, version, lambda options: connection.query(statement.text, values, options))
-            return lines
+            return self._run_query(connection, statement)
         except (ConnectionLost, ValueError) as error:
             self._lost += 1
-            broken = self._connections.pop(version, None)
+            broken = self._connections.pop((version, statement.no_keyspace), None)
             if broken:
                 broken.close()
             return [f"lost {error}"]
+
+    def _run_query(self, connection, statement):
+        lines = []
+        for at, values in enumerate(statement.binds or [()]):
+            lines += [f"-- {at + 1}"] if len(statement.binds) > 1 else []
+            lines += self._read(
+                statement, connection.version, lambda options: connection.query(statement.text, values, options))
+        return lines
 
     def _run_prepared(self, connection, statement):
         response = connection.prepare(statement.text, Options(keyspace=statement.keyspace))
