@@ -9,7 +9,7 @@
 //!   [`Update`], [`Delete`], [`Batch`], [`CreateTable`], [`AlterTable`], … . [`Statement::kind`], [`Statement::table`]
 //!   and [`Statement::keyspace`] answer the common questions without a match.
 //! - Names are [`Identifier`] (one word: folded to lower case unless quoted, equal when the folded text is),
-//!   [`QualifiedName`] (`[keyspace.]name`: tables, types, indexes, functions) .
+//!   [`QualifiedName`] (`[keyspace.]name`: tables, types, indexes, functions).
 //! - Values in WHERE, VALUES and SET are [`Term`]s; what a SELECT clause names are [`Selector`]s; conditions on rows are
 //!   [`Relation`]s in WHERE and [`Condition`]s after IF; types are [`TypeName`]s.
 //! - A literal keeps its [`LiteralKind`] and the text it was written in: giving it a type is the reader's affair.

@@ -227,7 +227,7 @@ pub struct IndexTarget {
 pub struct CreateIndex {
     pub custom: bool,
     pub if_not_exists: bool,
-    /// Without a name Cassandra makes one; a keyspace on it is only accepted when it is the table's.
+    /// Without a name the reader makes one; it lives in the table's keyspace.
     pub name: Option<Identifier>,
     pub table: QualifiedName,
     /// May be empty: custom indexes on a whole row.

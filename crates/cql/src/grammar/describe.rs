@@ -51,12 +51,12 @@ impl Parser<'_> {
                 self.user_type_name().map(DescribeTarget::Type)
             }
             T::Functions => self.describe_word(DescribeTarget::Functions),
-            T::Function if is_identifier(next) || is_function_name(next) => {
+            T::Function if is_identifier(next) || is_function_name(next) || next == T::QuestionMark => {
                 self.at += 1;
                 self.function_name().map(DescribeTarget::Function)
             }
             T::Aggregates => self.describe_word(DescribeTarget::Aggregates),
-            T::Aggregate if is_identifier(next) || is_function_name(next) => {
+            T::Aggregate if is_identifier(next) || is_function_name(next) || next == T::QuestionMark => {
                 self.at += 1;
                 self.function_name().map(DescribeTarget::Aggregate)
             }
