@@ -18,7 +18,7 @@ class Tool:
         if shutil.which(self.version_command[0]) is None:
             return "is missing"
         answer = subprocess.run(self.version_command, capture_output=True, text=True)
-        found = re.search(r"(\d+(?:\.\d+)*)", answer.stdout + answer.stderr)
+        found = re.search(r"(\d+(?:\.\d+)*)", re.sub(r"\x1b\[[0-9;]*m", "", answer.stdout + answer.stderr))
         if answer.returncode != 0 or not found:
             return "does not start"
         version = tuple(int(number) for number in found.group(1).split("."))
