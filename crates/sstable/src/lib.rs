@@ -64,3 +64,6 @@ pub use tombstone_histogram::TombstoneHistogram;
 pub use verify::VerifyReport;
 pub use writer::{SsTableWriter, WriterOptions};
 
+
+#[cfg(test)]
+mod model_tests;
