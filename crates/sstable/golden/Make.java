@@ -1,4 +1,8 @@
-// Makes the golden files: runs tables.cql on a node, flushes through the caller's nodetool, see README.md.
+// Runs a file of CQL on a node, a statement a line, with a few directives; see README.md and tables.cql.
+//   --repeat N: statement       with $i from 0
+//   --many N statement          $columns becomes N columns of type int
+//   --many-insert N statement   $names and $values become theirs
+//   --count statement           prints how many rows it answers
 import com.datastax.driver.core.*;
 import java.nio.file.*;
 import java.util.*;
@@ -23,6 +27,10 @@ public class Make {
                     int count = Integer.parseInt(parts[1]);
                     run(parts[2].replace("$names", columns(count).collect(Collectors.joining(", ")))
                                 .replace("$values", IntStream.range(0, count).mapToObj(i -> "" + i).collect(Collectors.joining(", "))));
+                } else if (line.startsWith("--count ")) {
+                    int rows = 0;
+                    for (Row row : session.execute(new SimpleStatement(line.substring(8)))) rows++;
+                    System.out.println("count " + rows);
                 } else if (!line.isBlank() && !line.startsWith("--")) {
                     run(line);
                 }

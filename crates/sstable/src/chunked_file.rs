@@ -28,9 +28,14 @@ pub(crate) struct ChunkedFile {
 }
 
 pub(crate) enum Coding {
-    Compressed { compression: Compression, chunk_offsets: Vec<u64> },
+    Compressed {
+        compression: Compression,
+        chunk_offsets: Vec<u64>,
+    },
     /// CRC-32 of every chunk, if known.
-    Plain { checksums: Option<Vec<u32>> },
+    Plain {
+        checksums: Option<Vec<u32>>,
+    },
 }
 
 /// Raw bytes read ahead of a sequential reader.
@@ -66,13 +71,22 @@ impl ChunkedFile {
         let last_end = info.chunk_offsets.last().map_or(0, |last| last.saturating_add(CRC_BYTES));
         if disk_bytes < last_end {
             let found = format!("{disk_bytes} bytes");
-            return Err(SsTableError::Corrupt { path: parts.path, offset: last_end, expected: "the last chunk", found });
+            return Err(SsTableError::Corrupt {
+                path: parts.path,
+                offset: last_end,
+                expected: "the last chunk",
+                found,
+            });
         }
         let coding = Coding::Compressed { compression: info.compression, chunk_offsets: info.chunk_offsets };
         Ok(Self::new(parts, coding, info.data_bytes, disk_bytes, chunk_bytes))
     }
 
-    pub(crate) fn plain(parts: ChunkedFileParts, chunk_bytes: u64, checksums: Option<Vec<u32>>) -> Result<Self, SsTableError> {
+    pub(crate) fn plain(
+        parts: ChunkedFileParts,
+        chunk_bytes: u64,
+        checksums: Option<Vec<u32>>,
+    ) -> Result<Self, SsTableError> {
         let disk_bytes = parts.len()?;
         let enough = checksums.as_ref().is_none_or(|sums| disk_bytes.div_ceil(chunk_bytes) <= sums.len() as u64);
         if !enough {
@@ -147,7 +161,8 @@ impl ChunkedFile {
 
     fn is_check_due(&self) -> bool {
         1.0 <= self.crc_check_chance
-            || (0.0 < self.crc_check_chance && (self.env.random_u64() >> 11) as f64 / (1u64 << 53) as f64 <= self.crc_check_chance)
+            || (0.0 < self.crc_check_chance
+                && (self.env.random_u64() >> 11) as f64 / (1u64 << 53) as f64 <= self.crc_check_chance)
     }
 
     fn place(&self, chunk: u64) -> Result<RawChunk, SsTableError> {
@@ -160,7 +175,8 @@ impl ChunkedFile {
             Coding::Plain { .. } => Ok(RawChunk { offset: start, raw_bytes: plain_bytes as u64, plain_bytes }),
             Coding::Compressed { chunk_offsets, .. } => {
                 let at = to_usize(chunk);
-                let offset = *chunk_offsets.get(at).ok_or_else(|| outside(format!("{} chunks", chunk_offsets.len())))?;
+                let offset =
+                    *chunk_offsets.get(at).ok_or_else(|| outside(format!("{} chunks", chunk_offsets.len())))?;
                 let end = chunk_offsets.get(at + 1).copied().unwrap_or(self.disk_bytes);
                 let raw_bytes = end.checked_sub(offset).filter(|bytes| CRC_BYTES <= *bytes && *bytes <= RAW_BYTES_MAX);
                 let raw_bytes = raw_bytes.ok_or_else(|| outside(format!("offsets {offset} and {end}")))?;
@@ -194,7 +210,8 @@ impl ChunkedFile {
                     return if is_whole { Ok(raw.slice(..place.plain_bytes)) } else { Err(short()) };
                 }
                 let plain = compression.decompress(body, place.plain_bytes);
-                let plain = plain.map_err(|error| self.corrupt(place.offset, "a compressed chunk", error.to_string()))?;
+                let plain =
+                    plain.map_err(|error| self.corrupt(place.offset, "a compressed chunk", error.to_string()))?;
                 Ok(Bytes::from(plain))
             }
         }

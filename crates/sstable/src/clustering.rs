@@ -63,7 +63,9 @@ impl PrefixKind {
 
     pub(crate) fn side(self) -> Side {
         match self {
-            PrefixKind::ExclusiveEnd | PrefixKind::InclusiveStart | PrefixKind::ExclusiveEndInclusiveStart => Side::Before,
+            PrefixKind::ExclusiveEnd | PrefixKind::InclusiveStart | PrefixKind::ExclusiveEndInclusiveStart => {
+                Side::Before
+            }
             PrefixKind::Clustering
             | PrefixKind::InclusiveEndExclusiveStart
             | PrefixKind::InclusiveEnd

@@ -53,7 +53,8 @@ pub(crate) fn get(header_count: usize, input: &mut Input<'_>) -> Decoded<Positio
         }
         return Ok(all().filter(|at| encoded >> at & 1 == 0).collect());
     }
-    let Some(present_count) = usize::try_from(encoded).ok().and_then(|missing| header_count.checked_sub(missing)) else {
+    let Some(present_count) = usize::try_from(encoded).ok().and_then(|missing| header_count.checked_sub(missing))
+    else {
         return input.malformed("a count of missing columns", encoded);
     };
     if present_count < header_count / 2 {

@@ -96,7 +96,8 @@ impl Compression {
         let compressed_bytes_max = match first(&["min_compress_ratio"]) {
             None => UNLIMITED,
             Some(text) => {
-                let ratio: f64 = text.trim().parse().map_err(|_| format!("min_compress_ratio {text} is not a number"))?;
+                let ratio: f64 =
+                    text.trim().parse().map_err(|_| format!("min_compress_ratio {text} is not a number"))?;
                 (f64::from(chunk_bytes) / ratio).min(f64::from(UNLIMITED)).ceil() as u32
             }
         };
@@ -110,10 +111,25 @@ impl Compression {
             "crc_check_chance",
             "max_compressed_length",
         ];
-        let options: BTreeMap<String, String> =
-            params.iter().filter(|(key, _)| !OURS.contains(&key.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let options: BTreeMap<String, String> = params
+            .iter()
+            .filter(|(key, _)| !OURS.contains(&key.as_str()))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
         let compressor = Compressor::of_class(class, &options)?;
         Ok(Some(Self { compressor, chunk_bytes, compressed_bytes_max, options }))
+    }
+
+    /// A table's `compression` options that give this.
+    pub(crate) fn params(&self) -> BTreeMap<String, String> {
+        let mut params = self.options.clone();
+        params.insert("class".to_owned(), self.compressor.simple_name().to_owned());
+        params.insert("chunk_length_in_kb".to_owned(), (self.chunk_bytes / 1024).to_string());
+        if self.compressed_bytes_max < UNLIMITED {
+            let ratio = f64::from(self.chunk_bytes) / f64::from(self.compressed_bytes_max);
+            params.insert("min_compress_ratio".to_owned(), ratio.to_string());
+        }
+        params
     }
 
     /// Compresses one chunk into `out`, which it clears.
@@ -138,8 +154,11 @@ impl Compression {
             Compressor::Deflate => {
                 let mut compress = flate2::Compress::new(flate2::Compression::default(), true);
                 out.reserve(plain.len() + plain.len() / 8 + 64);
-                while compress.compress_vec(&plain[compress.total_in() as usize..], out, flate2::FlushCompress::Finish)?
-                    != flate2::Status::StreamEnd
+                while compress.compress_vec(
+                    &plain[compress.total_in() as usize..],
+                    out,
+                    flate2::FlushCompress::Finish,
+                )? != flate2::Status::StreamEnd
                 {
                     out.reserve(4096);
                 }
@@ -247,7 +266,8 @@ impl CompressionInfo {
         let chunk_count = input.i32_count_of(8, "a count of chunks that fits the file")?;
         let needed = u64::try_from(data_bytes).ok().map(|bytes| bytes.div_ceil(u64::from(chunk_bytes)));
         let Some(needed) = needed.filter(|needed| *needed <= chunk_count as u64) else {
-            return input.malformed("as many chunks as the data needs", format!("{chunk_count} for {data_bytes} bytes"));
+            return input
+                .malformed("as many chunks as the data needs", format!("{chunk_count} for {data_bytes} bytes"));
         };
         let _ = needed; // Cassandra may write one more, empty chunk at the end.
         let mut chunk_offsets = Vec::with_capacity(chunk_count);

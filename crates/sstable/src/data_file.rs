@@ -41,7 +41,11 @@ pub(crate) struct FinishedData {
 }
 
 impl DataFile {
-    pub(crate) async fn create(env: &Env, descriptor: &Descriptor, compression: Option<Compression>) -> Result<Self, SsTableError> {
+    pub(crate) async fn create(
+        env: &Env,
+        descriptor: &Descriptor,
+        compression: Option<Compression>,
+    ) -> Result<Self, SsTableError> {
         let output = Output::create(env, descriptor.path(Component::Data)).await?;
         let chunk_bytes = compression.as_ref().map_or(CHUNK_BYTES_DEFAULT, |compression| compression.chunk_bytes);
         let coding = match compression {

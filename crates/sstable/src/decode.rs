@@ -91,7 +91,11 @@ pub(crate) fn static_row(layout: &Layout, head: Head, body: &[u8]) -> Decoded<Op
 }
 
 fn check_end(input: &Input<'_>) -> Decoded<()> {
-    if input.is_at_end() { Ok(()) } else { input.malformed("the end of a row or marker", format!("{} bytes more", input.left())) }
+    if input.is_at_end() {
+        Ok(())
+    } else {
+        input.malformed("the end of a row or marker", format!("{} bytes more", input.left()))
+    }
 }
 
 fn marker_body(layout: &Layout, kind: PrefixKind, position: helenus_data::Bound, body: &[u8]) -> Decoded<Marker> {
@@ -108,7 +112,8 @@ fn row_body(layout: &Layout, flags: u8, clustering: Clustering, is_static: bool,
     let _previous_bytes = input.vint()?;
     let mut row = Row::new(clustering);
     if flags & HAS_TIMESTAMP != 0 {
-        row.liveness = Liveness { timestamp: layout.stats.get_timestamp(&mut input)?, ttl: None, expires_secs: NEVER_SECS };
+        row.liveness =
+            Liveness { timestamp: layout.stats.get_timestamp(&mut input)?, ttl: None, expires_secs: NEVER_SECS };
         if flags & HAS_TTL != 0 {
             row.liveness.ttl = layout.stats.get_ttl(&mut input)?;
             row.liveness.expires_secs = layout.stats.get_local_secs(&mut input)?;

@@ -72,9 +72,8 @@ impl Encoder {
             .filter_map(|column| Some((columns.position(column.id)?, &column.data)))
             .collect();
         present.sort_unstable_by_key(|(position, _)| *position);
-        let has_complex_deletion = present
-            .iter()
-            .any(|(_, data)| matches!(data, ColumnData::Complex(complex) if !complex.deletion.is_live()));
+        let has_complex_deletion =
+            present.iter().any(|(_, data)| matches!(data, ColumnData::Complex(complex) if !complex.deletion.is_live()));
 
         let mut flags = 0;
         let mut flag = |bit: u8, is_set: bool| flags |= if is_set { bit } else { 0 };

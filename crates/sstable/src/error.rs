@@ -13,7 +13,12 @@ pub enum SsTableError {
 
     /// Environment: the disk refused. `action` is a verb phrase: "read SSTable component".
     #[error("{action} {path}: {source}", path = path.display())]
-    Disk { action: &'static str, path: PathBuf, #[source] source: io::Error },
+    Disk {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
 
     /// Refusal: a format version, compressor or option that we do not know.
     #[error("{path}: {what}", path = path.display())]

@@ -40,7 +40,15 @@ impl BlocksBuilder {
     }
 
     /// An item was written from `start` to `end`; `open` is the deletion open after it.
-    pub(crate) fn add(&mut self, layout: &Layout, item: &Unfiltered, start: u64, end: u64, open: DeletionTime, block_bytes: u64) {
+    pub(crate) fn add(
+        &mut self,
+        layout: &Layout,
+        item: &Unfiltered,
+        start: u64,
+        end: u64,
+        open: DeletionTime,
+        block_bytes: u64,
+    ) {
         self.last.clear();
         clustering::put_prefix(layout, item, &mut self.last);
         if self.first.is_empty() {
@@ -65,7 +73,8 @@ impl BlocksBuilder {
         self.first.clear();
     }
 
-    /// Appends what stands in an index entry after the position. `end` is where the partition's items end.
+    /// Appends what stands in an index entry after the position. `end` is where the partition ends: as Cassandra has it,
+    /// the last block includes the byte that marks the end, unless it was full before.
     pub(crate) fn put_blocks(&mut self, header_bytes: u64, deletion: DeletionTime, end: u64, out: &mut Vec<u8>) {
         if !self.first.is_empty() {
             self.finish_block(end, DeletionTime::LIVE);
@@ -74,7 +83,11 @@ impl BlocksBuilder {
             return vint::put(0, out);
         }
         let count = self.offsets.len() as u64;
-        let size = vint::len(header_bytes) + PLAIN_DELETION_BYTES + vint::len(count) + self.bytes.len() + 4 * self.offsets.len();
+        let size = vint::len(header_bytes)
+            + PLAIN_DELETION_BYTES
+            + vint::len(count)
+            + self.bytes.len()
+            + 4 * self.offsets.len();
         vint::put(size as u64, out);
         vint::put(header_bytes, out);
         put_plain_deletion(deletion, out);

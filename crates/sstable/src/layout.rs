@@ -175,7 +175,9 @@ impl Resolver<'_> {
             let (ty, descending) = self.parse(java_type)?;
             if descending != column.descending || !is_readable_as(&ty, &column.ty) {
                 let expected = column.ty.java_name();
-                return Err(self.mismatch(format!("a clustering column is {expected} in the table, {java_type} in the file")));
+                return Err(
+                    self.mismatch(format!("a clustering column is {expected} in the table, {java_type} in the file"))
+                );
             }
         }
         Ok(())
@@ -228,7 +230,9 @@ fn is_readable_as(file_type: &CqlType, ty: &CqlType) -> bool {
         (CqlType::Udt(file, _), CqlType::Udt(table, _)) => file.name == table.name,
         (CqlType::Custom(_), _) | (_, CqlType::Custom(_)) => true,
         (CqlType::List { element: a, .. }, CqlType::List { element: b, .. })
-        | (CqlType::Set { element: a, .. }, CqlType::Set { element: b, .. }) => is_readable_as(&a.frozen(), &b.frozen()),
+        | (CqlType::Set { element: a, .. }, CqlType::Set { element: b, .. }) => {
+            is_readable_as(&a.frozen(), &b.frozen())
+        }
         (CqlType::Map { key: a, value: c, .. }, CqlType::Map { key: b, value: d, .. }) => {
             is_readable_as(&a.frozen(), &b.frozen()) && is_readable_as(&c.frozen(), &d.frozen())
         }

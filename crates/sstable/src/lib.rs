@@ -10,53 +10,57 @@
 //!
 //! Layouts: `docs/formats/sstable.md`. Read in this order.
 
-mod error;
 mod descriptor;
+mod error;
 
-mod vint;
 mod input;
+mod vint;
 
+mod clustering;
+mod column_subset;
+mod decode;
+mod encode;
 mod encoding_stats;
 mod header;
 mod layout;
-mod clustering;
-mod column_subset;
-mod encode;
-mod decode;
 
-mod compression;
 mod bloom_filter;
 mod cardinality;
-mod histogram;
-mod tombstone_histogram;
-mod statistics;
 mod collector;
-mod summary;
+mod compression;
+mod histogram;
 mod index_entry;
 mod own_metadata;
+mod statistics;
 mod stats;
+mod summary;
+mod tombstone_histogram;
 
-mod output;
 mod data_file;
+mod output;
 mod writer;
 
 mod chunk_cache;
 mod chunked_file;
-mod window;
-mod table;
-mod promoted;
 mod cursor;
+mod dump;
+mod inferred_table;
+mod promoted;
 mod reversed;
 mod scanner;
+mod table;
 mod verify;
+mod window;
 
 pub use chunk_cache::{ChunkCache, ChunkCacheStats};
 pub use compression::{Compression, Compressor};
 pub use cursor::PartitionCursor;
 pub use descriptor::{Component, Descriptor, FormatVersion, Generation};
+pub use dump::{Dump, DumpTimes};
 pub use encoding_stats::{EncodingStats, EncodingStatsCollector};
 pub use error::SsTableError;
 pub use histogram::EstimatedHistogram;
+pub use inferred_table::infer_table;
 pub use scanner::Scanner;
 pub use stats::SsTableStats;
 pub use table::SsTable;
@@ -64,6 +68,7 @@ pub use tombstone_histogram::TombstoneHistogram;
 pub use verify::VerifyReport;
 pub use writer::{SsTableWriter, WriterOptions};
 
-
+#[cfg(test)]
+mod golden_tests;
 #[cfg(test)]
 mod model_tests;

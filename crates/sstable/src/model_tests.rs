@@ -17,7 +17,10 @@ use helenus_types::time::Ttl;
 use helenus_types::{CqlType, UserType, UserTypeField};
 use proptest::prelude::*;
 
-use crate::{ChunkCache, Component, Descriptor, EncodingStatsCollector, Generation, SsTable, SsTableError, SsTableWriter, WriterOptions};
+use crate::{
+    ChunkCache, Component, Descriptor, EncodingStatsCollector, Generation, SsTable, SsTableError, SsTableWriter,
+    WriterOptions,
+};
 
 /// Splitmix64: small, and a seed is a whole test case.
 struct Dice(u64);
@@ -46,11 +49,23 @@ impl Dice {
 
 fn point() -> UserType {
     let field = |name: &str, ty| UserTypeField { name: name.into(), ty };
-    UserType { keyspace: "ks".into(), name: "point".into(), fields: vec![field("x", CqlType::Int), field("y", CqlType::Text)] }
+    UserType {
+        keyspace: "ks".into(),
+        name: "point".into(),
+        fields: vec![field("x", CqlType::Int), field("y", CqlType::Text)],
+    }
 }
 
 fn key_types() -> Vec<CqlType> {
-    vec![CqlType::Int, CqlType::Text, CqlType::Bigint, CqlType::Boolean, CqlType::Blob, CqlType::Smallint, CqlType::Varint]
+    vec![
+        CqlType::Int,
+        CqlType::Text,
+        CqlType::Bigint,
+        CqlType::Boolean,
+        CqlType::Blob,
+        CqlType::Smallint,
+        CqlType::Varint,
+    ]
 }
 
 fn value_types() -> Vec<CqlType> {
@@ -99,7 +114,11 @@ fn table(dice: &mut Dice) -> Table {
         columns.push(Column { id: ColumnId(id), name: name.into(), kind, ty });
     };
     for position in 0..1 + dice.below(2) as u16 {
-        column(format!("p{position}"), dice.pick(&[CqlType::Int, CqlType::Text]), ColumnKind::PartitionKey { position });
+        column(
+            format!("p{position}"),
+            dice.pick(&[CqlType::Int, CqlType::Text]),
+            ColumnKind::PartitionKey { position },
+        );
     }
     let clustering = dice.below(4) as u16;
     for position in 0..clustering {
@@ -116,7 +135,8 @@ fn table(dice: &mut Dice) -> Table {
         let name = format!("{}r{number}", dice.pick(&["a", "z", "m"]));
         column(name, dice.pick(&value_types()), ColumnKind::Regular);
     }
-    let class = dice.pick(&["LZ4Compressor", "SnappyCompressor", "DeflateCompressor", "ZstdCompressor", "NoopCompressor", ""]);
+    let class =
+        dice.pick(&["LZ4Compressor", "SnappyCompressor", "DeflateCompressor", "ZstdCompressor", "NoopCompressor", ""]);
     let mut compression = BTreeMap::from([("chunk_length_in_kb".to_owned(), dice.pick(&["1", "4", "16"]).to_owned())]);
     compression.insert("class".to_owned(), class.to_owned());
     if dice.one_in(4) {
@@ -135,7 +155,12 @@ fn cell(ty: &CqlType, dice: &mut Dice) -> Cell {
     let timestamp = 1_000 + dice.below(5_000) as i64;
     match dice.below(6) {
         0 => Cell::tombstone(timestamp, 1_600_000_000 + dice.below(500) as i64),
-        1 => Cell::expiring(timestamp, Ttl::from_secs(1 + dice.below(500) as i64).unwrap(), 1_600_000_000, Blob::from(value(ty, dice))),
+        1 => Cell::expiring(
+            timestamp,
+            Ttl::from_secs(1 + dice.below(500) as i64).unwrap(),
+            1_600_000_000,
+            Blob::from(value(ty, dice)),
+        ),
         _ => Cell::live(timestamp, Blob::from(value(ty, dice))),
     }
 }
@@ -187,7 +212,10 @@ fn fill_row(row: &mut Row, columns: &[Column], dice: &mut Dice) {
 fn clustering_values(table: &Table, dice: &mut Dice) -> Vec<Vec<u8>> {
     let types = table.clustering_types().columns();
     let empty_allowed = |ty: &CqlType| matches!(ty, CqlType::Text | CqlType::Blob);
-    types.iter().map(|c| if dice.one_in(10) && empty_allowed(&c.ty) { Vec::new() } else { value(&c.ty, dice) }).collect()
+    types
+        .iter()
+        .map(|c| if dice.one_in(10) && empty_allowed(&c.ty) { Vec::new() } else { value(&c.ty, dice) })
+        .collect()
 }
 
 fn bound(table: &Table, dice: &mut Dice) -> Bound {
@@ -241,7 +269,13 @@ fn header(partition: &Partition) -> PartitionHeader {
     }
 }
 
-async fn write(env: &Env, descriptor: &Descriptor, table: &Arc<Table>, partitions: &BTreeMap<PartitionKey, Partition>, options: WriterOptions) {
+async fn write(
+    env: &Env,
+    descriptor: &Descriptor,
+    table: &Arc<Table>,
+    partitions: &BTreeMap<PartitionKey, Partition>,
+    options: WriterOptions,
+) {
     let mut writer = SsTableWriter::create(env, descriptor.clone(), Arc::clone(table), options).await.unwrap();
     for partition in partitions.values() {
         writer.start_partition(&header(partition)).await.unwrap();
@@ -289,7 +323,8 @@ fn check(seed: u64) {
         partitions.insert(partition.key.clone(), partition);
     }
     let mut encoding = EncodingStatsCollector::default();
-    let partition_items = partitions.values().flat_map(|p| p.unfiltered(&Slice::all(), Direction::Forward, usize::MAX).items);
+    let partition_items =
+        partitions.values().flat_map(|p| p.unfiltered(&Slice::all(), Direction::Forward, usize::MAX).items);
     if dice.one_in(2) {
         partition_items.for_each(|item| encoding.add(&item));
     }
@@ -355,7 +390,16 @@ fn check(seed: u64) {
 
 /// Flips a byte or cuts a component, then reads everything: an error or the truth, never a panic.
 async fn check_damage(env: &Env, descriptor: &Descriptor, table: &Arc<Table>, dice: &mut Dice) {
-    let components = [Component::Data, Component::Index, Component::Summary, Component::Filter, Component::Statistics, Component::CompressionInfo, Component::Crc, Component::Helenus];
+    let components = [
+        Component::Data,
+        Component::Index,
+        Component::Summary,
+        Component::Filter,
+        Component::Statistics,
+        Component::CompressionInfo,
+        Component::Crc,
+        Component::Helenus,
+    ];
     let path = descriptor.path(dice.pick(&components));
     if env.disk().file_len(&path).await.unwrap().is_none() {
         return;
@@ -365,9 +409,15 @@ async fn check_damage(env: &Env, descriptor: &Descriptor, table: &Arc<Table>, di
         return;
     }
     let at = dice.below(bytes.len() as u64) as usize;
-    if dice.one_in(4) { bytes.truncate(at) } else { bytes[at] ^= 1 << dice.below(8) }
+    if dice.one_in(4) {
+        bytes.truncate(at)
+    } else {
+        bytes[at] ^= 1 << dice.below(8)
+    }
     helenus_env::whole_file::replace(&**env.disk(), &path, bytes.into()).await.unwrap();
-    let Ok(sstable) = SsTable::open(env, descriptor.clone(), Arc::clone(table), ChunkCache::new(0)).await else { return };
+    let Ok(sstable) = SsTable::open(env, descriptor.clone(), Arc::clone(table), ChunkCache::new(0)).await else {
+        return;
+    };
     let _ = sstable.verify().await;
     if let Ok(mut scanner) = sstable.scan(&KeyRange::all()).await {
         while let Ok(Some(mut cursor)) = scanner.next_partition().await {
@@ -424,10 +474,13 @@ fn with_simple_file(test: impl AsyncFnOnce(Env, Descriptor, Arc<Table>)) {
 async fn only_row(sstable: &Rc<SsTable>) -> Vec<ColumnId> {
     let mut cursor = sstable.partition(&simple_partition(1, 0).key, true).await.unwrap().unwrap();
     let items = cursor.fill(&Slice::all(), Direction::Forward, 10).await.unwrap().items;
-    items.iter().flat_map(|item| match item {
-        Unfiltered::Row(row) => row.columns.iter().map(|column| column.id).collect(),
-        Unfiltered::Marker(_) => Vec::new(),
-    }).collect()
+    items
+        .iter()
+        .flat_map(|item| match item {
+            Unfiltered::Row(row) => row.columns.iter().map(|column| column.id).collect(),
+            Unfiltered::Marker(_) => Vec::new(),
+        })
+        .collect()
 }
 
 #[test]
@@ -508,7 +561,8 @@ fn expiry_past_2038_is_cut_to_what_the_version_can_hold() {
         let descriptor = Descriptor::new(directory.path(), Generation::Sequence(1));
         let mut partition = simple_partition(1, 5);
         let ttl = Ttl::from_secs(i64::from(Ttl::MAX_SECS)).unwrap();
-        let cell = Cell { timestamp: 900, ttl: Some(ttl), local_deletion_secs: NEVER_SECS - 1, value: Blob::from(&b"x"[..]) };
+        let cell =
+            Cell { timestamp: 900, ttl: Some(ttl), local_deletion_secs: NEVER_SECS - 1, value: Blob::from(&b"x"[..]) };
         *partition.row_mut(&Clustering::empty()) = Row::new(Clustering::empty());
         partition.row_mut(&Clustering::empty()).add_cell(ColumnId(2), cell);
         let partitions = [(partition.key.clone(), partition.clone())].into();

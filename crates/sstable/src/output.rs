@@ -46,7 +46,8 @@ impl Output {
     }
 
     async fn write(&mut self) -> Result<(), SsTableError> {
-        let data = Bytes::from(std::mem::replace(&mut self.pending, Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4)));
+        let data =
+            Bytes::from(std::mem::replace(&mut self.pending, Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4)));
         let len = data.len() as u64;
         let written = self.file.write_at(self.offset, data).await;
         written.map_err(SsTableError::disk("write SSTable component", &self.path))?;

@@ -22,13 +22,22 @@ const OFFSET_BYTES: u64 = 4;
 
 impl Promoted {
     /// `at` is where the promoted index of `bytes` starts in Index.db.
-    pub(crate) async fn open(mut window: Window, layout: Rc<Layout>, at: u64, bytes: u64) -> Result<Self, SsTableError> {
+    pub(crate) async fn open(
+        mut window: Window,
+        layout: Rc<Layout>,
+        at: u64,
+        bytes: u64,
+    ) -> Result<Self, SsTableError> {
         let head = window.decode(at, index_entry::promoted_head).await?;
         let blocks_at = at + head.head_bytes as u64;
         let offsets_at = at.saturating_add(bytes).checked_sub(OFFSET_BYTES * u64::from(head.count));
         match offsets_at.filter(|offsets_at| blocks_at < *offsets_at) {
             Some(offsets_at) => Ok(Self { window, layout, count: head.count, blocks_at, offsets_at }),
-            None => Err(window.file().corrupt(at, "blocks and their offsets", format!("{} blocks in {bytes} bytes", head.count))),
+            None => Err(window.file().corrupt(
+                at,
+                "blocks and their offsets",
+                format!("{} blocks in {bytes} bytes", head.count),
+            )),
         }
     }
 

@@ -23,9 +23,15 @@ pub(crate) struct Reversed {
 }
 
 enum Pending {
-    Row { at: u64, head: Head },
+    Row {
+        at: u64,
+        head: Head,
+    },
     /// `ends` is what ends here in forward direction, live when nothing does.
-    Marker { position: helenus_data::Bound, ends: DeletionTime },
+    Marker {
+        position: helenus_data::Bound,
+        ends: DeletionTime,
+    },
 }
 
 impl Pending {

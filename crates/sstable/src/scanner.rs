@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use helenus_data::read::{KeyRange, RankInToken, RingPosition};
 use helenus_data::Side;
+use helenus_data::read::{KeyRange, RankInToken, RingPosition};
 use helenus_types::token::Token;
 
 use crate::cursor::PartitionCursor;

@@ -90,7 +90,10 @@ impl Statistics {
         let input = Input::new(bytes);
         let component = |wanted: i32| {
             let found = components.iter().find(|(ty, _, _)| *ty == wanted);
-            found.map_or_else(|| input.malformed("all four components", "one is missing"), |(_, at, body)| Ok((*at, *body)))
+            found.map_or_else(
+                || input.malformed("all four components", "one is missing"),
+                |(_, at, body)| Ok((*at, *body)),
+            )
         };
         let shift = |at: usize| {
             move |error: crate::error::DecodeError| match error {
@@ -176,7 +179,11 @@ fn get_components(bytes: &[u8]) -> Decoded<Vec<(i32, usize, &[u8])>> {
 
 fn check_crc(hasher: &crc32fast::Hasher, input: &mut Input<'_>) -> Decoded<()> {
     let (expected, found) = (hasher.clone().finalize(), input.u32()?);
-    if expected == found { Ok(()) } else { input.malformed("the checksum of a metadata component", format!("{found:#010x}, computed {expected:#010x}")) }
+    if expected == found {
+        Ok(())
+    } else {
+        input.malformed("the checksum of a metadata component", format!("{found:#010x}, computed {expected:#010x}"))
+    }
 }
 
 impl StoredStats {

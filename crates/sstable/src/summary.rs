@@ -67,7 +67,9 @@ impl SummaryBuilder {
         out.extend_from_slice(&FULL_SAMPLING.to_be_bytes());
         out.extend_from_slice(&i32_of(self.keys.div_ceil(self.interval)));
         for start in &summary.starts {
-            out.extend_from_slice(&start.saturating_add(u32::try_from(offsets_bytes).unwrap_or(u32::MAX)).to_le_bytes());
+            out.extend_from_slice(
+                &start.saturating_add(u32::try_from(offsets_bytes).unwrap_or(u32::MAX)).to_le_bytes(),
+            );
         }
         out.extend_from_slice(&summary.bytes);
         for key in [first, last] {
@@ -92,7 +94,8 @@ impl Summary {
         };
         let offsets = input.take(4 * count)?;
         let entries = input.take(entries_bytes)?;
-        let mut summary = Summary { tokens: Vec::with_capacity(count), starts: Vec::with_capacity(count), bytes: entries.to_vec() };
+        let mut summary =
+            Summary { tokens: Vec::with_capacity(count), starts: Vec::with_capacity(count), bytes: entries.to_vec() };
         for offset in offsets.as_chunks::<4>().0 {
             let start = u32::from_le_bytes(*offset).checked_sub((4 * count) as u32);
             let Some(start) = start.filter(|start| summary.starts.last().is_none_or(|last| last < start)) else {

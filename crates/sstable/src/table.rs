@@ -31,8 +31,8 @@ use crate::layout::Layout;
 use crate::own_metadata;
 use crate::promoted::Promoted;
 use crate::scanner::Scanner;
-use crate::stats::{FileFacts, SsTableStats};
 use crate::statistics::{PARTITIONER, Statistics};
+use crate::stats::{FileFacts, SsTableStats};
 use crate::summary::{Summary, SummaryBuilder};
 use crate::window::Window;
 
@@ -73,7 +73,12 @@ impl SsTable {
     /// # Errors
     /// [`SsTableError::Corrupt`] when a component is damaged or missing, [`SsTableError::SchemaMismatch`] when the file
     /// holds columns that the table cannot have, [`SsTableError::Unsupported`] for another partitioner.
-    pub async fn open(env: &Env, descriptor: Descriptor, table: Arc<Table>, cache: Rc<ChunkCache>) -> Result<Rc<Self>, SsTableError> {
+    pub async fn open(
+        env: &Env,
+        descriptor: Descriptor,
+        table: Arc<Table>,
+        cache: Rc<ChunkCache>,
+    ) -> Result<Rc<Self>, SsTableError> {
         let opener = Opener { env, descriptor: &descriptor, table: &table, cache: &cache };
         let statistics_path = descriptor.path(Component::Statistics);
         let bytes = opener.required(Component::Statistics).await?;
@@ -102,7 +107,12 @@ impl SsTable {
     pub fn with_table(&self, table: Arc<Table>) -> Result<Rc<Self>, SsTableError> {
         let path = self.stats.descriptor.path(Component::Statistics);
         let layout = Layout::for_reading(&table, &self.parts.statistics.header, &path)?;
-        Ok(Rc::new(Self { parts: Rc::clone(&self.parts), layout: Rc::new(layout), table, stats: Rc::clone(&self.stats) }))
+        Ok(Rc::new(Self {
+            parts: Rc::clone(&self.parts),
+            layout: Rc::new(layout),
+            table,
+            stats: Rc::clone(&self.stats),
+        }))
     }
 
     #[must_use]
@@ -148,7 +158,11 @@ impl SsTable {
     ///
     /// # Errors
     /// Damage, and whatever the disk answers.
-    pub async fn partition(self: &Rc<Self>, key: &PartitionKey, want_static: bool) -> Result<Option<PartitionCursor>, SsTableError> {
+    pub async fn partition(
+        self: &Rc<Self>,
+        key: &PartitionKey,
+        want_static: bool,
+    ) -> Result<Option<PartitionCursor>, SsTableError> {
         if !self.may_contain(key) {
             return Ok(None);
         }
@@ -296,7 +310,9 @@ impl Opener<'_> {
         let path = self.descriptor.path(component);
         match self.env.disk().file_len(&path).await.map_err(SsTableError::disk("measure SSTable component", &path))? {
             None => Ok(None),
-            Some(len) if WHOLE_BYTES_MAX < len => Err(corrupt(&path, "a component of sensible size", format!("{len} bytes"))),
+            Some(len) if WHOLE_BYTES_MAX < len => {
+                Err(corrupt(&path, "a component of sensible size", format!("{len} bytes")))
+            }
             Some(_) => {
                 let bytes = whole_file::read(&**self.env.disk(), &path).await;
                 bytes.map(Some).map_err(SsTableError::disk("read SSTable component", &path))
@@ -333,7 +349,8 @@ impl Opener<'_> {
         let malformed = || corrupt(&path, "a chunk length and checksums", format!("{} bytes", bytes.len()));
         let (words, []) = bytes.as_chunks::<4>() else { return Err(malformed()) };
         let mut words = words.iter().map(|word| u32::from_be_bytes(*word));
-        let chunk_bytes = words.next().filter(|bytes| (1..=CRC_CHUNK_BYTES_MAX).contains(bytes)).ok_or_else(malformed)?;
+        let chunk_bytes =
+            words.next().filter(|bytes| (1..=CRC_CHUNK_BYTES_MAX).contains(bytes)).ok_or_else(malformed)?;
         ChunkedFile::plain(parts, u64::from(chunk_bytes), Some(words.collect()))
     }
 
@@ -392,7 +409,12 @@ impl Opener<'_> {
         let mut sum = 0;
         for component in Component::ALL {
             let path = self.descriptor.path(component);
-            let len = self.env.disk().file_len(&path).await.map_err(SsTableError::disk("measure SSTable component", &path))?;
+            let len = self
+                .env
+                .disk()
+                .file_len(&path)
+                .await
+                .map_err(SsTableError::disk("measure SSTable component", &path))?;
             sum += len.unwrap_or(0);
         }
         Ok(sum)

@@ -3,9 +3,10 @@
 use std::rc::Rc;
 
 use helenus_data::read::KeyRange;
-use helenus_data::{Direction, PartitionKey, Slice, Unfiltered};
+use helenus_data::{DeletionTime, PartitionKey, Unfiltered};
 use helenus_env::whole_file;
 
+use crate::cursor::PartitionCursor;
 use crate::descriptor::Component;
 use crate::error::SsTableError;
 use crate::table::{SsTable, index_entry_at};
@@ -21,8 +22,6 @@ pub struct VerifyReport {
     /// Whether there was a digest to compare with.
     pub has_digest: bool,
 }
-
-const ROWS_PER_BATCH: usize = 256;
 
 impl SsTable {
     /// Reads everything. The first damage found is the error.
@@ -41,17 +40,7 @@ impl SsTable {
         let mut scanner = self.scan(&KeyRange::all()).await?;
         while let Some(mut cursor) = scanner.next_partition().await? {
             report.partitions += 1;
-            let mut left = Some(Slice::all());
-            while let Some(slice) = left {
-                let batch = cursor.fill(&slice, Direction::Forward, ROWS_PER_BATCH).await?;
-                for item in &batch.items {
-                    match item {
-                        Unfiltered::Row(_) => report.rows += 1,
-                        Unfiltered::Marker(_) => report.markers += 1,
-                    }
-                }
-                left = batch.resume;
-            }
+            self.verify_items(&mut cursor, &mut report).await?;
             self.verify_blocks(&mut cursor).await?;
         }
         Ok(report)
@@ -59,7 +48,13 @@ impl SsTable {
 
     async fn verify_digest(&self) -> Result<bool, SsTableError> {
         let path = self.descriptor().path(Component::Digest);
-        let len = self.parts.env.disk().file_len(&path).await.map_err(SsTableError::disk("measure SSTable component", &path))?;
+        let len = self
+            .parts
+            .env
+            .disk()
+            .file_len(&path)
+            .await
+            .map_err(SsTableError::disk("measure SSTable component", &path))?;
         if len.is_none() {
             return Ok(false);
         }
@@ -70,7 +65,12 @@ impl SsTable {
         if stored == computed {
             return Ok(true);
         }
-        Err(SsTableError::Corrupt { path, offset: 0, expected: "the checksum of the data file", found: format!("{stored}, computed {computed}") })
+        Err(SsTableError::Corrupt {
+            path,
+            offset: 0,
+            expected: "the checksum of the data file",
+            found: format!("{stored}, computed {computed}"),
+        })
     }
 
     /// Keys ascend, the filter knows them, the first and last one are those that the summary names.
@@ -92,7 +92,11 @@ impl SsTable {
                 None
             };
             if let Some(expected) = problem {
-                return Err(index.corrupt(at, expected, format!("key {:02x?} at {}", key.bytes(), entry.data_position)));
+                return Err(index.corrupt(
+                    at,
+                    expected,
+                    format!("key {:02x?} at {}", key.bytes(), entry.data_position),
+                ));
             }
             last_position = Some(entry.data_position);
             last = Some(key);
@@ -109,8 +113,35 @@ impl SsTable {
         Ok(())
     }
 
+    /// Every item can be decoded and stands after the one before; every range deletion is closed.
+    async fn verify_items(&self, cursor: &mut PartitionCursor, report: &mut VerifyReport) -> Result<(), SsTableError> {
+        let mut at = cursor.rows_at;
+        let mut order = Vec::new();
+        let mut open: Option<DeletionTime> = None;
+        while let Some(head) = cursor.reader.head(at).await? {
+            cursor.reader.check_order(&head, at, &mut order)?;
+            let next = at + head.item_bytes() as u64;
+            match cursor.reader.item(head, at).await? {
+                Some(Unfiltered::Row(_)) | None => report.rows += 1,
+                Some(Unfiltered::Marker(marker)) => {
+                    if marker.ends != open {
+                        let found = format!("{:?} after {open:?}", marker.ends);
+                        return Err(self.parts.data.corrupt(at, "a marker that ends the open deletion", found));
+                    }
+                    open = marker.begins;
+                    report.markers += 1;
+                }
+            }
+            at = next;
+        }
+        match open {
+            None => Ok(()),
+            Some(open) => Err(self.parts.data.corrupt(at, "every deletion to be closed", format!("{open:?}"))),
+        }
+    }
+
     /// Every block of the promoted index starts and ends with the items that it names.
-    async fn verify_blocks(&self, cursor: &mut crate::cursor::PartitionCursor) -> Result<(), SsTableError> {
+    async fn verify_blocks(&self, cursor: &mut PartitionCursor) -> Result<(), SsTableError> {
         let Some(promoted) = &mut cursor.promoted else { return Ok(()) };
         for number in 0..promoted.count() {
             let block = promoted.block(number).await?;
@@ -119,11 +150,23 @@ impl SsTable {
             let mut order = Vec::new();
             while at < end {
                 let Some(head) = cursor.reader.head(at).await? else {
-                    return Err(self.parts.data.corrupt(at, "an item of the index block", "the partition's end".to_owned()));
+                    if number + 1 == promoted.count() && at + 1 == end {
+                        at = end; // The last block may include the end of the partition.
+                        break;
+                    }
+                    return Err(self.parts.data.corrupt(
+                        at,
+                        "an item of the index block",
+                        "the partition's end".to_owned(),
+                    ));
                 };
                 cursor.reader.check_order(&head, at, &mut order)?;
                 if at == start && order != block.first {
-                    return Err(self.parts.data.corrupt(at, "the first item of the index block", "another one".to_owned()));
+                    return Err(self.parts.data.corrupt(
+                        at,
+                        "the first item of the index block",
+                        "another one".to_owned(),
+                    ));
                 }
                 at += head.item_bytes() as u64;
             }

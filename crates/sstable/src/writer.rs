@@ -29,8 +29,8 @@ use crate::index_entry::BlocksBuilder;
 use crate::layout::Layout;
 use crate::output::{Output, write_component};
 use crate::own_metadata;
-use crate::stats::{FileFacts, SsTableStats};
 use crate::statistics::{PARTITIONER, Statistics};
+use crate::stats::{FileFacts, SsTableStats};
 use crate::summary::SummaryBuilder;
 use crate::vint;
 
@@ -104,7 +104,12 @@ impl SsTableWriter {
     ///
     /// # Errors
     /// Whatever the disk answers; compression options that are not known.
-    pub async fn create(env: &Env, descriptor: Descriptor, table: Arc<Table>, options: WriterOptions) -> Result<Self, SsTableError> {
+    pub async fn create(
+        env: &Env,
+        descriptor: Descriptor,
+        table: Arc<Table>,
+        options: WriterOptions,
+    ) -> Result<Self, SsTableError> {
         let compression = Compression::of_params(&table.params.compression)
             .map_err(|what| SsTableError::Unsupported { path: descriptor.path(Component::Data), what })?;
         let data = DataFile::create(env, &descriptor, compression).await?;
@@ -231,9 +236,9 @@ impl SsTableWriter {
         if !partition.open.is_live() {
             return Err(self.refused("a partition that ends inside a range deletion".to_owned()));
         }
-        let end = self.data.position() - partition.start;
         self.data.append(&[END_OF_PARTITION]).await?;
-        self.collector.end_partition(self.data.position() - partition.start);
+        let end = self.data.position() - partition.start;
+        self.collector.end_partition(end);
 
         let index_position = self.index.position();
         let key_bytes = u16::try_from(key.bytes().len()).unwrap_or(u16::MAX); // Checked when it began.
@@ -321,8 +326,14 @@ impl SsTableWriter {
         let synced = env.disk().sync_dir(&descriptor.directory).await;
         synced.map_err(SsTableError::disk("sync SSTable directory", &descriptor.directory))?;
 
-        let facts =
-            FileFacts { descriptor, first_key, last_key, data_bytes: data.data_bytes, disk_bytes, extra: options.extra };
+        let facts = FileFacts {
+            descriptor,
+            first_key,
+            last_key,
+            data_bytes: data.data_bytes,
+            disk_bytes,
+            extra: options.extra,
+        };
         Ok(SsTableStats::new(&statistics.stats, facts, &table))
     }
 
