@@ -4,7 +4,7 @@
     run.py record        [FILES] --host H [--port P]      write golden files from a live Apache Cassandra
     run.py compare       [FILES] --host H [--port P]      run the cases, report what differs from the golden files
     run.py rules                                          cases per grammar rule; fails below three
-    run.py verify-tenth  --seed S --host H [--port P]     random files, a tenth of the statements, again from a live Cassandra
+    run.py verify-tenth  --seed S --host H [--port P]     random files, a tenth of the statements, from a live Cassandra
     run.py self-test                                      plant differences; the comparer must report each of them
 """
 
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from suite import rules as grammar  # noqa: E402
 from suite.answer import render  # noqa: E402
-from suite.case import BadCase, Case  # noqa: E402
+from suite.case import DEFAULT_PROTOCOL, BadCase, Case  # noqa: E402
 from suite.connection import Connection, ConnectionLost  # noqa: E402
 from suite.golden import BadGolden, Golden, compare  # noqa: E402
 from suite.selftest import self_test  # noqa: E402
@@ -32,7 +32,9 @@ from suite.session import Session  # noqa: E402
 HERE = Path(__file__).resolve().parent
 CASES = HERE / "cases"
 CAUSES_SHOWN = 60
-SUSPICIOUS = re.compile(r"lost|(  differs: )?error 0x(0000|1[1-3]00)|.*Invalid value for the paging state|.*\b(java\.lang|fasterxml)\b")  # no answer to be held against anyone
+# Answers of Cassandra that nobody should be held to; `record` complains about them.
+SUSPICIOUS = re.compile(
+    r"lost|(  differs: )?error 0x(0000|1[1-3]00)|.*Invalid value for the paging state|.*\b(java\.lang|fasterxml)\b")
 LATER = CASES / "later"  # features that Helenus does not have yet; run only when named
 
 
@@ -63,12 +65,17 @@ def run_cases(cases, arguments):
     return results + [run_one(case) for case in cases if case.exclusive]
 
 
+def open_connection(arguments):
+    return Connection(arguments.host, arguments.port, arguments.protocol or DEFAULT_PROTOCOL, arguments.timeout)
+
+
 def release_version(arguments):
     class Plain:
         masks, filter, unordered, any_columns = (), None, False, ()
 
-    connection = Connection(arguments.host, arguments.port, arguments.protocol or 5, arguments.timeout)
-    answer = render(connection.query("SELECT release_version FROM system.local WHERE key = 'local'"), connection.version, Plain)
+    connection = open_connection(arguments)
+    response = connection.query("SELECT release_version FROM system.local WHERE key = 'local'")
+    answer = render(response, connection.version, Plain)
     connection.close()
     if len(answer.rows) != 1:
         sys.exit(f"run.py: no release_version: {answer.all_lines()}")
@@ -80,7 +87,8 @@ def command_record(arguments):
     lost = 0
     for case, answers, seconds in run_cases(find_cases(arguments.files), arguments):
         Golden.write(case.golden_path, version, answers)
-        bad = [f"  line {statement.line}: {line[:200]}" for statement, lines in answers for line in lines if SUSPICIOUS.match(line)]
+        bad = [f"  line {statement.line}: {line[:200]}"
+               for statement, lines in answers for line in lines if SUSPICIOUS.match(line)]
         lost += len(bad)
         print(f"{case.name}: {len(answers)} recorded in {seconds:.1f} s", *bad, sep="\n")
     print(f"recorded from {version}; {lost} suspicious answers")
@@ -89,7 +97,7 @@ def command_record(arguments):
 
 def command_compare(arguments):
     cases = find_cases(arguments.files)
-    Connection(arguments.host, arguments.port, arguments.protocol or 5, arguments.timeout).close()  # no server, no report
+    open_connection(arguments).close()  # no server, no report
     return report(run_cases(cases, arguments), arguments)
 
 
@@ -107,7 +115,7 @@ def command_verify_tenth(arguments):
 
 
 def report(results, arguments):
-    """Prints what differs, then a table by file, then one line for machines and people. Answers 1 when anything does."""
+    """Prints what differs, then a table by file, then one line of sums. Answers 1 when anything differs."""
     table, passed, failed, records = [], 0, 0, []
     for case, answers, seconds in results:
         try:
@@ -141,7 +149,8 @@ def print_causes(records):
     causes, example = Counter(), {}
     for case, _, differences, _ in records:
         for statement, expected, actual in differences:
-            line = next((line for line in actual if line not in (expected or [])), "(lines missing or in another order)")
+            new = [line for line in actual if line not in (expected or [])]
+            line = new[0] if new else "(lines missing or in another order)"
             shown = re.sub(case.keyspace, "$KS", line)[:160]
             causes[shown] += 1
             example.setdefault(shown, f"{case.name}:{statement.line}")
@@ -177,7 +186,8 @@ def write_json(path, records):
 def write_junit(path, records):
     out = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>"]
     for case, answers, differences, seconds in records:
-        out.append(f'<testsuite name={quoteattr(case.name)} tests="{len(answers)}" failures="{len(differences)}" time="{seconds:.3f}">')
+        out.append(f'<testsuite name={quoteattr(case.name)} tests="{len(answers)}" failures="{len(differences)}" '
+                   f'time="{seconds:.3f}">')
         different = {id(statement): (expected, actual) for statement, expected, actual in differences}
         for statement, _ in answers:
             name = quoteattr(f"{statement.line}: {printable(statement.key[:120])}")
@@ -186,7 +196,8 @@ def write_junit(path, records):
                 continue
             expected, actual = different[id(statement)]
             text = "\n".join(["expected:", *(expected or ["(not recorded)"]), "actual:", *actual])
-            out.append(f"<testcase classname={quoteattr(case.name)} name={name}><failure>{escape(printable(text))}</failure></testcase>")
+            out.append(f"<testcase classname={quoteattr(case.name)} name={name}>"
+                       f"<failure>{escape(printable(text))}</failure></testcase>")
         out.append("</testsuite>")
     Path(path).write_text("\n".join([*out, "</testsuites>", ""]))
 
@@ -202,8 +213,8 @@ def command_rules(_):
     table, distinct, below = grammar.count(statements)
     for name, number in table:
         print(f"{name:<42} {number:>5}{'  <-- too few' if name in below else ''}")
-    print(f"{len(cases)} files, {len(statements)} statements, {distinct} distinct; {len(table)} rules, {len(below)} below "
-          f"{grammar.CASES_PER_RULE_MIN}")
+    print(f"{len(cases)} files, {len(statements)} statements, {distinct} distinct; "
+          f"{len(table)} rules, {len(below)} below {grammar.CASES_PER_RULE_MIN}")
     return 1 if below else 0
 
 

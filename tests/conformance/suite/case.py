@@ -54,7 +54,8 @@ class Statement:
         self.prepare = "prepare" in single
         self.binds = [parse_values(value) for value in merged.get("bind", [])]
         self.page_size = int(single["page"]) if "page" in single else None
-        self.page_sizes = [int(size) for size in single["pages"].split(",")] if single.get("pages", "none") != "none" else []
+        pages = single.get("pages", "none")
+        self.page_sizes = [] if pages == "none" else [int(size) for size in pages.split(",")]
         self.consistency = single.get("consistency", "ONE")
         self.serial = single.get("serial")
         self.timestamp = int(single["timestamp"]) if "timestamp" in single else None
@@ -132,7 +133,8 @@ class Case:
         every = text.startswith("every ")
         found = re.match(r"([a-z-]+)(?::\s*(.*))?$", text[6:] if every else text)
         name, value = (found.group(1), found.group(2)) if found else ("", None)
-        if name not in _VALUED + _FLAGS or (value is None) != (name in _FLAGS):
+        ends_flag = every and name in _FLAGS and value == "none"
+        if name not in _VALUED + _FLAGS or ((value is None) != (name in _FLAGS) and not ends_flag):
             raise BadCase(f"{self.path}:{number}: unknown directive '{text}'")
         value = (value or "").replace("$KS", self.keyspace)
         if name == "exclusive":

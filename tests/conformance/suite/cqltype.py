@@ -86,7 +86,8 @@ class CqlType:
         reader = Reader(raw)
         count = reader.int()
         if self.name == "map":
-            pairs = [f"{self.inner[0].text(reader.bytes())}: {self.inner[1].text(reader.bytes())}" for _ in range(count)]
+            key, value = self.inner
+            pairs = [f"{key.text(reader.bytes())}: {value.text(reader.bytes())}" for _ in range(count)]
             return "{" + ", ".join(pairs) + "}"
         items = ", ".join(self.inner[0].text(reader.bytes()) for _ in range(count))
         return f"[{items}]" if self.name == "list" else "{" + items + "}"

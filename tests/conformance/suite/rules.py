@@ -38,10 +38,12 @@ _RULES = {
     "selectionAddition": r"^\s*select\b[^']*[\w)]\s+[+-]\s*[\w(].*\bfrom\b",
     "selectionMultiplication": r"^\s*select\b[^']*[\w)]\s*(?:[/%]|\*\s*[\w(]).*\bfrom\b",
     "selectionGroup.minus": r"^\s*select\b.*[\s(,]-\s*[a-z(].*\bfrom\b",
-    "selectionTypeHint": r"^\s*select\b.*\(\s*(?:" + "|".join(_NATIVE_TYPES) + r"|list<.*|set<.*|map<.*|tuple<.*|vector<.*)\s*\)\s*[^,\s].*\bfrom\b",
+    "selectionTypeHint": r"^\s*select\b.*\(\s*(?:" + "|".join(_NATIVE_TYPES)
+    + r"|list<.*|set<.*|map<.*|tuple<.*|vector<.*)\s*\)\s*[^,\s].*\bfrom\b",
     "selectionList": r"^\s*select\b.*[\s,(]\[.*\bfrom\b",
     "selectionMapOrSet": r"^\s*select\b.*\{.*\}.*\bfrom\b",
-    "selectionTuple": r"^\s*select\b.*[\s,]\((?!\s*(?:" + "|".join(_NATIVE_TYPES) + r"|list|set|map|tuple|vector)\b).*,.*\).*\bfrom\b",
+    "selectionTuple": r"^\s*select\b.*[\s,]\((?!\s*(?:" + "|".join(_NATIVE_TYPES)
+    + r"|list|set|map|tuple|vector)\b).*,.*\).*\bfrom\b",
     "selectionFunction": r"^\s*select\b.*\b(?!count|writetime|maxwritetime|ttl|cast|token)\w+\s*\(.*\bfrom\b",
     "selectionFunction.token": r"^\s*select\b.*\btoken\s*\(.*\bfrom\b",
     "selectionLiteral": r"^\s*select\b.*[\s,(](?:'s'|-?\d|null|true|false|0x).*\bfrom\b",
@@ -134,7 +136,8 @@ _RULES = {
     "describeStatement.table": r"^\s*desc(?:ribe)?\s+(?:table|columnfamily)\b",
     "describeStatement.type": r"^\s*desc(?:ribe)?\s+type\b",
     "describeStatement.list": r"^\s*desc(?:ribe)?\s+(?:keyspaces|tables|types|functions|aggregates)\b",
-    "describeStatement.generic": r"^\s*desc(?:ribe)?\s+(?!cluster|full|schema|keyspace|only|table|type|function|aggregate|index|materialized)\S",
+    "describeStatement.generic":
+        r"^\s*desc(?:ribe)?\s+(?!cluster|full|schema|keyspace|only|table|type|function|aggregate|index|materialized)\S",
     "describeStatement.withInternals": r"^\s*desc(?:ribe)?\b.*\bwith\s+internals\b",
     "constant.string": r"'s'",
     "constant.integer": r"[=,(\s]-?\d+\b(?![.\w-])",
@@ -163,12 +166,13 @@ _RULES = {
     "keyspaceQualifiedName": r"\b(?:from|into|update|table|type|truncate)\s+" + _NAME + r"\s*\.\s*" + _NAME,
     "comment": r"--|//|/\*",
 }
-_RULES.update({f"nativeType.{name}": rf"^\s*(?:create|alter)\s+(?:table|type)\b.*[\s<,(]{name}\b" for name in _NATIVE_TYPES})
+_RULES.update({
+    f"nativeType.{name}": rf"^\s*(?:create|alter)\s+(?:table|type)\b.*[\s<,(]{name}\b" for name in _NATIVE_TYPES})
 _PATTERNS = {name: re.compile(pattern, re.I | re.S) for name, pattern in _RULES.items()}
 
 # Tagged by directives or by the kind of request, not by text.
-_BY_REQUEST = ("prepare", "executeUnset", "batchMessage", "batchMessage.prepared", "namedValues", "paging", "syntaxError",
-               "requestTimestamp", "requestKeyspace", "requestNow", "protocol3", "protocol4")
+_BY_REQUEST = ("prepare", "executeUnset", "batchMessage", "batchMessage.prepared", "namedValues", "paging",
+               "syntaxError", "requestTimestamp", "requestKeyspace", "requestNow", "protocol3", "protocol4")
 
 
 def classify(statement):

@@ -13,7 +13,7 @@ _CRC24_POLYNOMIAL = 0x1974F0B
 _CRC32_SEED = zlib.crc32(b"\xfa\x2d\x55\xca")
 
 
-class Truncated(Exception):
+class Truncated(ValueError):
     """The body ended before the field did."""
 
 
