@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use helenus_storage::CommitLogSync;
 
-/// The longest that two syncs in a row take on a simulated disk: the one under way when a record comes, and its own.
-const TWO_SYNCS: Duration = Duration::from_millis(700);
+/// The longest that two syncs in a row take on a simulated disk, up to 600 ms each: the one under way when a record comes
+/// and the record's own.
+const TWO_SYNCS: Duration = Duration::from_millis(1_300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {

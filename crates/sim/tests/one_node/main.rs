@@ -50,6 +50,7 @@ fn run(seed: u64, sync: CommitLogSync, planted: node::Planted) -> Run {
             }
             world.sleep(Duration::from_micros(world.random_within(1_000..3_000_000))).await;
             let end = if world.random_within(0..2) == 0 { End::Kill } else { End::PowerCut };
+            eprintln!("life {life} of {shard_count} shards: {end:?} at {:?}", world.elapsed());
             let mut history = history.lock().expect("no panic");
             history.ends(end, world.elapsed(), sync);
             drop(history);
@@ -88,6 +89,16 @@ fn check(seeds: std::ops::Range<u64>, sync: CommitLogSync) {
          {names_lost} names lost"
     );
     assert!(0 < acknowledged && 0 < kills && 0 < power_cuts && 0 < pages_lost, "a run without faults proves nothing");
+}
+
+/// Replays one seed with the node's log on stderr: `HELENUS_SIM_SEED=101 cargo test -p helenus-sim --test one_node replay`.
+#[test]
+fn replay_of_one_seed() {
+    let Some(seed) = std::env::var("HELENUS_SIM_SEED").ok().and_then(|seed| seed.parse().ok()) else { return };
+    tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG).without_time().init();
+    let batch = std::env::var("HELENUS_SIM_SYNC").is_ok_and(|mode| mode == "batch");
+    let sync = if batch { CommitLogSync::Batch } else { CommitLogSync::Periodic { period: SYNC_PERIOD } };
+    check(seed..seed + 1, sync);
 }
 
 #[test]
