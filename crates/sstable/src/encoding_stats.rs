@@ -7,6 +7,7 @@ use helenus_data::{Cell, ColumnData, DeletionTime, Liveness, Marker, NEVER_SECS,
 use helenus_types::time::Ttl;
 
 use crate::input::{Decoded, Input};
+use crate::stats::SsTableStats;
 use crate::vint;
 
 /// Midnight (GMT) of 22 September 2015, the base of a file without any timestamp.
@@ -36,6 +37,20 @@ impl EncodingStats {
     pub fn of_rows<'a>(items: impl IntoIterator<Item = &'a Unfiltered>) -> Self {
         let mut collector = EncodingStatsCollector::default();
         items.into_iter().for_each(|item| collector.add(item));
+        collector.finish()
+    }
+
+    /// The bases of a file that is made from others: what is smallest in them.
+    ///
+    /// Source: Cassandra 5.0, `db.SerializationHeader.make`.
+    pub fn of_sources<'a>(sources: impl IntoIterator<Item = &'a SsTableStats>) -> Self {
+        let mut collector = EncodingStatsCollector::default();
+        for source in sources {
+            let ttl = Ttl::from_secs(i64::from(source.ttl_min)).ok(); // 0: something does not expire.
+            if source.timestamp_min != i64::MIN {
+                collector.add_parts(source.timestamp_min, source.local_deletion_min, ttl);
+            }
+        }
         collector.finish()
     }
 

@@ -18,8 +18,8 @@ use helenus_types::{CqlType, UserType, UserTypeField};
 use proptest::prelude::*;
 
 use crate::{
-    ChunkCache, Component, Descriptor, EncodingStatsCollector, Generation, SsTable, SsTableError, SsTableWriter,
-    WriterOptions,
+    ChunkCache, Component, Descriptor, EncodingStats, EncodingStatsCollector, Generation, Labels, SsTable,
+    SsTableError, SsTableWriter, WriterOptions, relabel,
 };
 
 /// Splitmix64: small, and a seed is a whole test case.
@@ -529,6 +529,21 @@ fn a_missing_summary_is_made_anew_from_the_index() {
         env.disk().remove_file(&descriptor.path(Component::Summary)).await.unwrap();
         let sstable = SsTable::open(&env, descriptor, table, ChunkCache::new(0)).await.unwrap();
         assert_eq!(sstable.verify().await.unwrap().partitions, 3);
+    });
+}
+
+#[test]
+fn level_and_repair_state_can_be_changed_afterwards() {
+    with_simple_file(async |env, descriptor, table| {
+        let labels = Labels { level: 3, repaired_at: 1_700_000_000_000, pending_repair: Some(uuid::Uuid::max()) };
+        relabel(&env, &descriptor, labels).await.unwrap();
+        let sstable = SsTable::open(&env, descriptor, table, ChunkCache::new(0)).await.unwrap();
+        let stats = sstable.stats();
+        let found = Labels { level: stats.level, repaired_at: stats.repaired_at, pending_repair: stats.pending_repair };
+        assert_eq!(found, labels);
+        assert_eq!(sstable.verify().await.unwrap().rows, 3);
+        assert_eq!(EncodingStats::of_sources([stats]).timestamp_min, 100);
+        assert!(stats.report().contains("Level: 3"));
     });
 }
 
