@@ -38,7 +38,7 @@ impl EstimatedHistogram {
 
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.counts.iter().map(|count| count.unsigned_abs()).sum()
+        self.counts.iter().fold(0u64, |sum, count| sum.saturating_add(count.unsigned_abs()))
     }
 
     /// Mean of the values, each taken as the largest of its bucket.

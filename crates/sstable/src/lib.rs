@@ -45,6 +45,7 @@ mod chunked_file;
 mod cursor;
 mod dump;
 mod inferred_table;
+mod opener;
 mod promoted;
 mod relabel;
 mod reversed;

@@ -73,7 +73,8 @@ impl TombstoneHistogram {
         for _ in 0..count {
             let secs = input.f64()?;
             let count = input.i64()?;
-            *bins.entry(local_secs_of_nb(secs as i64)).or_default() += count.max(0).unsigned_abs();
+            let bin: &mut u64 = bins.entry(local_secs_of_nb(secs as i64)).or_default();
+            *bin = bin.saturating_add(count.max(0).unsigned_abs());
         }
         Ok(Self { bins })
     }

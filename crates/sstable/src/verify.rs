@@ -145,7 +145,8 @@ impl SsTable {
         let Some(promoted) = &mut cursor.promoted else { return Ok(()) };
         for number in 0..promoted.count() {
             let block = promoted.block(number).await?;
-            let (start, end) = (cursor.start + block.offset, cursor.start + block.offset + block.width);
+            let start = cursor.start.saturating_add(block.offset);
+            let end = start.saturating_add(block.width);
             let mut at = start;
             let mut order = Vec::new();
             while at < end {
