@@ -1,0 +1,207 @@
+//! Compilation: a statement's text becomes a plan against one schema snapshot.
+
+use std::sync::Arc;
+
+use helenus_cql::{BatchKind as RawBatchKind, Modification, ParsedStatement, QualifiedName, Statement};
+use helenus_env::Env;
+use helenus_protocol::ResultMetadata;
+use helenus_schema::{SchemaSnapshot, Table};
+
+use crate::ddl::keyspace_of;
+use crate::error::{QueryError, Result, invalid};
+use crate::modify::{BatchKind, BatchPlan, ModifyPlan, PlanTarget};
+use crate::select::{SelectPlan, empty_metadata_id};
+use crate::terms::{Markers, Scope};
+
+/// A statement ready to be executed many times.
+pub(crate) struct Compiled {
+    pub plan: Plan,
+    /// Names and types of the bind markers.
+    pub variables: Arc<ResultMetadata>,
+    /// For each partition key column the marker that gives it; empty unless all are markers.
+    pub partition_key_indexes: Vec<u16>,
+    pub is_fully_qualified: bool,
+    /// Of the table, for statements about one.
+    pub keyspace: Option<Box<str>>,
+    pub tables: Vec<Arc<Table>>,
+    /// Of the snapshot that it was compiled for.
+    pub epoch: u64,
+}
+
+pub(crate) enum Plan {
+    Select(Box<SelectPlan>),
+    Modify(Box<ModifyPlan>),
+    Batch(Box<BatchPlan>),
+    /// Computed anew at each execution.
+    Other(Box<Statement>),
+}
+
+impl Compiled {
+    /// Parses and checks `text`, for a session that uses `keyspace`.
+    ///
+    /// # Errors
+    /// Everything that may be wrong with a statement, in Cassandra's words.
+    pub fn new(schema: &SchemaSnapshot, env: &Env, text: &str, keyspace: Option<&str>) -> Result<Self> {
+        let ParsedStatement { statement, markers } = helenus_cql::parse_statement(text)?;
+        let mut markers = Markers::new(&markers, env);
+        let compiler = Compiler { schema, session: keyspace };
+        let is_fully_qualified = is_fully_qualified(&statement);
+        let mut keyspace = None;
+        let mut tables = Vec::new();
+        let plan = match statement {
+            Statement::Select(select) => {
+                let target = compiler.target(&select.table)?;
+                let PlanTarget { scope, table, is_virtual } = target;
+                tables.push(Arc::clone(table));
+                keyspace = Some(scope.keyspace.into());
+                let plan = SelectPlan::prepare(&scope, table, is_virtual, &select, text, &mut markers)?;
+                Plan::Select(Box::new(plan))
+            }
+            Statement::Batch(batch) => {
+                for modification in &batch.statements {
+                    keyspace_of(modification.table(), compiler.session)?;
+                }
+                let mut plans = Vec::with_capacity(batch.statements.len());
+                for modification in &batch.statements {
+                    let plan = compiler.modification(modification, &mut markers)?;
+                    if !tables.iter().any(|table: &Arc<Table>| table.id == plan.table.id) {
+                        tables.push(Arc::clone(&plan.table));
+                    }
+                    plans.push(plan);
+                }
+                let scope = Scope { schema, keyspace: compiler.session.unwrap_or_default(), table: None };
+                let kind = match batch.kind {
+                    RawBatchKind::Logged => BatchKind::Logged,
+                    RawBatchKind::Unlogged => BatchKind::Unlogged,
+                    RawBatchKind::Counter => BatchKind::Counter,
+                };
+                Plan::Batch(Box::new(BatchPlan::prepare(&scope, kind, &batch.using, plans, &mut markers)?))
+            }
+            Statement::Truncate(name) => {
+                let table = compiler.target(&name)?.table;
+                keyspace = Some(table.keyspace.clone());
+                Plan::Other(Box::new(Statement::Truncate(name)))
+            }
+            statement => match compiler.modification_of(&statement, &mut markers)? {
+                Some(plan) => {
+                    plan.validate()?;
+                    tables.push(Arc::clone(&plan.table));
+                    keyspace = Some(plan.table.keyspace.clone());
+                    Plan::Modify(Box::new(plan))
+                }
+                None => Plan::Other(Box::new(statement)),
+            },
+        };
+        let partition_key_indexes = match &*tables {
+            [table] => markers.partition_key_indexes(table.partition_key().len()).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        Ok(Self {
+            plan,
+            variables: Arc::new(ResultMetadata::new(markers.specs())),
+            partition_key_indexes,
+            is_fully_qualified,
+            keyspace,
+            tables,
+            epoch: schema.epoch,
+        })
+    }
+
+    #[must_use]
+    pub fn marker_count(&self) -> usize {
+        self.variables.columns().len()
+    }
+
+    /// What PREPARE says of the result: nothing for all but SELECT, conditional statements included.
+    #[must_use]
+    pub fn result_metadata(&self) -> Arc<ResultMetadata> {
+        match &self.plan {
+            Plan::Select(plan) => Arc::clone(&plan.selection.metadata),
+            Plan::Modify(_) | Plan::Batch(_) | Plan::Other(_) => Arc::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn result_metadata_id(&self) -> [u8; 16] {
+        match &self.plan {
+            Plan::Select(plan) => plan.selection.metadata_id,
+            Plan::Modify(_) | Plan::Batch(_) | Plan::Other(_) => empty_metadata_id(),
+        }
+    }
+}
+
+/// Whether all tables are named with their keyspaces. Statements that are not about a table's content never are.
+fn is_fully_qualified(statement: &Statement) -> bool {
+    let is_qualified = |table: &QualifiedName| table.keyspace.is_some();
+    match statement {
+        Statement::Select(select) => is_qualified(&select.table),
+        Statement::Insert(insert) => is_qualified(&insert.table),
+        Statement::InsertJson(insert) => is_qualified(&insert.table),
+        Statement::Update(update) => is_qualified(&update.table),
+        Statement::Delete(delete) => is_qualified(&delete.table),
+        Statement::Truncate(table) => is_qualified(table),
+        Statement::Batch(batch) => batch.statements.iter().all(|statement| is_qualified(statement.table())),
+        _ => false,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Compiler<'a> {
+    schema: &'a SchemaSnapshot,
+    session: Option<&'a str>,
+}
+
+impl<'a> Compiler<'a> {
+    fn target(&self, name: &'a QualifiedName) -> Result<PlanTarget<'a>> {
+        find_table(self.schema, name, self.session)
+    }
+
+    fn modification_of(&self, statement: &Statement, markers: &mut Markers) -> Result<Option<ModifyPlan>> {
+        let plan = match statement {
+            Statement::Insert(insert) => {
+                ModifyPlan::insert(find_table(self.schema, &insert.table, self.session)?, insert, markers)?
+            }
+            Statement::InsertJson(insert) => {
+                ModifyPlan::insert_json(find_table(self.schema, &insert.table, self.session)?, insert, markers)?
+            }
+            Statement::Update(update) => {
+                ModifyPlan::update(find_table(self.schema, &update.table, self.session)?, update, markers)?
+            }
+            Statement::Delete(delete) => {
+                ModifyPlan::delete(find_table(self.schema, &delete.table, self.session)?, delete, markers)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(plan))
+    }
+
+    fn modification(&self, modification: &Modification, markers: &mut Markers) -> Result<ModifyPlan> {
+        let target = find_table(self.schema, modification.table(), self.session)?;
+        match modification {
+            Modification::Insert(insert) => ModifyPlan::insert(target, insert, markers),
+            Modification::InsertJson(insert) => ModifyPlan::insert_json(target, insert, markers),
+            Modification::Update(update) => ModifyPlan::update(target, update, markers),
+            Modification::Delete(delete) => ModifyPlan::delete(target, delete, markers),
+        }
+    }
+}
+
+/// The table that `name` means in a session that uses `session`.
+///
+/// # Errors
+/// There is none, or no keyspace to look in.
+pub(crate) fn find_table<'a>(
+    schema: &'a SchemaSnapshot,
+    name: &'a QualifiedName,
+    session: Option<&'a str>,
+) -> Result<PlanTarget<'a>> {
+    let keyspace = keyspace_of(name, session)?;
+    let table = name.name.as_str();
+    let found = schema.keyspace(keyspace).ok_or_else(|| invalid!("keyspace {keyspace} does not exist"))?;
+    let is_virtual = found.is_virtual();
+    if table.is_empty() {
+        return Err(QueryError::Invalid("non-empty table is required".to_owned()));
+    }
+    let table = found.tables.get(table).ok_or_else(|| invalid!("table {table} does not exist"))?;
+    Ok(PlanTarget { scope: Scope { schema, keyspace, table: Some(table) }, table, is_virtual })
+}

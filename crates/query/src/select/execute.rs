@@ -1,0 +1,461 @@
+//! Execution of a select plan: stored rows become result rows, page by page.
+
+use std::borrow::Cow;
+
+use bytes::BytesMut;
+use helenus_cluster::{Cluster, Consistency};
+use helenus_data::read::{PartitionRows, ReadCommand, ReadLimits, ReadPosition, ReadStats, ReadTarget};
+use helenus_data::{Direction, PartitionKey, Row, Side, Slice};
+use helenus_protocol::Rows;
+use helenus_protocol::primitives::write_value;
+use helenus_storage::RequestContext;
+use helenus_types::composite;
+
+use crate::config::QueryConfig;
+use crate::error::{QueryError, Result, ensure, invalid};
+use crate::paging::PagingState;
+use crate::select::cursor::Cursor;
+use crate::select::grouping::{GroupIdentity, Grouping};
+use crate::select::input::InputRow;
+use crate::select::plan::SelectPlan;
+use crate::select::selection::Selection;
+use crate::select::selector::{Evaluation, Group};
+use crate::terms::{Bind, Term, Value};
+
+/// Rows that one read for an aggregate or an unpaged result may bring at once; Cassandra's page for aggregates.
+const CHUNK_ROWS: u64 = 10_000;
+/// A read stops after the row that makes its answer this large, so that a chunk of wide rows does not fill the memory.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// What an execution is asked for, apart from the bound values.
+pub struct SelectRequest<'r> {
+    pub consistency: Consistency,
+    /// Rows a page; `None` for all at once.
+    pub page_size: Option<u32>,
+    pub paging_state: Option<&'r [u8]>,
+    pub now_secs: i64,
+}
+
+/// Collects encoded rows.
+pub(crate) struct RowSink<'s> {
+    selection: &'s Selection,
+    pub cells: BytesMut,
+    pub row_count: u32,
+}
+
+impl<'s> RowSink<'s> {
+    #[must_use]
+    pub fn new(selection: &'s Selection) -> Self {
+        Self { selection, cells: BytesMut::new(), row_count: 0 }
+    }
+
+    fn emit<'a>(&mut self, row: &InputRow<'a>, evaluation: &'a Evaluation<'a>) -> Result<()>
+    where
+        's: 'a,
+    {
+        if self.selection.is_json {
+            let mut values = Vec::with_capacity(self.selection.selectors.len());
+            for selector in &self.selection.selectors {
+                values.push(selector.value(row, evaluation)?);
+            }
+            self.emit_values(&values);
+            return Ok(());
+        }
+        for selector in &self.selection.selectors {
+            write_value(&mut self.cells, selector.value(row, evaluation)?.as_deref());
+        }
+        self.row_count += 1;
+        Ok(())
+    }
+
+    /// A row whose values are computed already.
+    pub fn emit_values<V: AsRef<[u8]>>(&mut self, values: &[Option<V>]) {
+        self.row_count += 1;
+        if self.selection.is_json {
+            write_value(&mut self.cells, Some(json_row(self.selection, values).as_bytes()));
+            return;
+        }
+        for value in values {
+            write_value(&mut self.cells, value.as_ref().map(AsRef::as_ref));
+        }
+    }
+
+    fn finish(self) -> Rows {
+        Rows::new(self.selection.metadata.clone(), self.row_count, self.cells.freeze())
+    }
+}
+
+/// `{"k": 1, "\"Name\"": null}`.
+fn json_row<V: AsRef<[u8]>>(selection: &Selection, values: &[Option<V>]) -> String {
+    let mut text = String::from("{");
+    for (index, (column, value)) in selection.columns.iter().zip(values).enumerate() {
+        if index != 0 {
+            text.push_str(", ");
+        }
+        let name = if *column.name == *column.name.to_lowercase() {
+            column.name.to_string()
+        } else {
+            format!("\"{}\"", column.name)
+        };
+        text.push_str(&serde_json::Value::String(name).to_string());
+        text.push_str(": ");
+        match value {
+            None => text.push_str("null"),
+            Some(bytes) => text.push_str(&column.ty.to_json(bytes.as_ref())),
+        }
+    }
+    text.push('}');
+    text
+}
+
+impl SelectPlan {
+    /// # Errors
+    /// Values that do not fit, a broken paging state, and what the cluster refuses.
+    pub async fn execute(
+        &self,
+        cluster: &Cluster,
+        context: &RequestContext,
+        config: &QueryConfig,
+        bind: &Bind<'_>,
+        request: &SelectRequest<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Rows> {
+        ensure!(request.consistency != Consistency::Any, "ANY ConsistencyLevel is only supported for writes");
+        let limit = bind_limit(self.limit.as_ref(), bind)?;
+        let per_partition = bind_limit(self.per_partition_limit.as_ref(), bind)?;
+        let terms = self.bind_terms(bind)?;
+        let evaluation = Evaluation { terms: &terms, functions: bind.functions() };
+        let row_limit = if self.ordering.is_some() { None } else { limit };
+        let page_size = request.page_size.filter(|size| 0 < *size);
+        let is_paged =
+            self.grouping.is_some() || page_size.is_some_and(|size| row_limit.is_none_or(|limit| size < limit));
+        if is_paged {
+            self.warn_of_aggregation(warnings);
+            ensure!(
+                page_size.is_none() || self.ordering.is_none(),
+                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove \
+                 the ORDER BY or the IN and sort client side, or disable paging for this query"
+            );
+        }
+        let state = match request.paging_state.filter(|_| is_paged) {
+            None => None,
+            Some(bytes) => Some(PagingState::decode(bytes, self.statement_hash, self.table.clustering_types())?),
+        };
+        let remaining = match &state {
+            Some(state) if limit.is_some() => state.remaining,
+            _ => row_limit,
+        };
+        let mut reading = Reading {
+            plan: self,
+            cluster,
+            context,
+            consistency: request.consistency,
+            cursor: self.cursor(bind, request, per_partition, state.map(|state| state.position))?,
+            evaluation: &evaluation,
+            now_secs: request.now_secs,
+            stats: ReadStats::default(),
+        };
+        let mut rows = match &self.grouping {
+            Some(Grouping::Everything) => reading.everything().await?,
+            Some(grouping) => reading.groups(grouping, page_size, remaining, per_partition).await?,
+            None if self.ordering.is_some() => reading.sorted(limit).await?,
+            None => reading.plain(page_size.filter(|_| is_paged), remaining).await?,
+        };
+        let stats = reading.stats;
+        if config.tombstone_warn_threshold < stats.tombstones {
+            warnings.push(self.tombstone_warning(bind, &stats)?);
+        }
+        if !is_paged {
+            rows.paging_state = None;
+        }
+        Ok(rows)
+    }
+
+    fn warn_of_aggregation(&self, warnings: &mut Vec<String>) {
+        if self.grouping.is_none() {
+            return;
+        }
+        if !self.restrictions.has_key_restrictions() {
+            warnings.push("Aggregation query used without partition key".to_owned());
+        } else if self.restrictions.key_has_in() {
+            warnings.push("Aggregation query used on multiple partition keys (IN restriction)".to_owned());
+        }
+    }
+
+    fn bind_terms<'b>(&'b self, bind: &'b Bind<'_>) -> Result<Vec<Value<'b>>> {
+        self.selection
+            .terms
+            .iter()
+            .map(|selected| {
+                let value = selected.term.bind(bind)?;
+                if let Some(what) = &selected.required_for {
+                    ensure!(!value.is_null(), "Invalid null value for {what}");
+                    ensure!(!value.is_unset() || what.starts_with("slice"), "Invalid unset value for {what}");
+                }
+                Ok(value)
+            })
+            .collect()
+    }
+
+    fn cursor(
+        &self,
+        bind: &Bind<'_>,
+        request: &SelectRequest<'_>,
+        per_partition: Option<u32>,
+        resume: Option<ReadPosition>,
+    ) -> Result<Cursor> {
+        let filter = self.restrictions.row_filter(bind)?;
+        let keys = self.restrictions.keys(bind)?;
+        let slices = if self.is_distinct { vec![Slice::all()] } else { self.restrictions.slices(bind)? };
+        // Restricted clusterings of which none is left give nothing, and static content does not count then.
+        let keys = if slices.is_empty() { crate::restrictions::KeySelection::Nothing } else { keys };
+        let rows_per_partition = match (self.is_distinct, &self.grouping, per_partition) {
+            (true, ..) => 1,
+            (false, None, Some(limit)) => u64::from(limit),
+            _ => u64::MAX,
+        };
+        let template = ReadCommand {
+            table: self.table.id,
+            target: ReadTarget::Partition(PartitionKey::new(&[])), // Replaced by the cursor.
+            slices,
+            direction: self.direction,
+            columns: self.columns.clone(),
+            filter,
+            limits: ReadLimits {
+                rows_per_partition,
+                static_only_counts: self.restrictions.static_content_counts(),
+                ..ReadLimits::NONE
+            },
+            now_secs: request.now_secs,
+            resume: None,
+        };
+        let single_rows = self.table.clustering().is_empty();
+        Ok(Cursor::new(template, keys, single_rows, resume))
+    }
+
+    fn tombstone_warning(&self, bind: &Bind<'_>, stats: &ReadStats) -> Result<String> {
+        let mut query = format!("SELECT * FROM {}", crate::restrictions::quoted_name(&self.table));
+        let mut token = String::new();
+        if let crate::restrictions::KeySelection::Keys(keys) = self.restrictions.keys(bind)?
+            && let Some(key) = keys.first()
+        {
+            token = key.token().to_string();
+            let components = composite::split_partition_key(key.bytes(), self.table.partition_key().len())?;
+            let columns = self.table.partition_key().iter().zip(&components);
+            let texts: Vec<String> = columns
+                .map(|(column, bytes)| format!("{} = {}", column.name, column.ty.to_cql_literal(bytes)))
+                .collect();
+            query.push_str(" WHERE ");
+            query.push_str(&texts.join(" AND "));
+        }
+        if self.allow_filtering {
+            query.push_str(" ALLOW FILTERING");
+        }
+        let query: String = query.chars().take(512).collect();
+        Ok(format!(
+            "Read {} live rows and {} tombstone cells for query {query}; token {token} (see tombstone_warn_threshold)",
+            stats.live_rows, stats.tombstones
+        ))
+    }
+}
+
+fn bind_limit(limit: Option<&Term>, bind: &Bind<'_>) -> Result<Option<u32>> {
+    let Some(limit) = limit else { return Ok(None) };
+    let bytes = match limit.bind(bind)? {
+        Value::Unset => return Ok(None),
+        Value::Null => return Err(invalid!("Invalid null value of limit")),
+        Value::Bytes(bytes) => bytes,
+    };
+    let limit = helenus_types::value::decode_int(&bytes).ok_or_else(|| invalid!("Invalid limit value"))?;
+    let positive = u32::try_from(limit).ok().filter(|limit| 0 < *limit);
+    positive.map(Some).ok_or_else(|| invalid!("LIMIT must be strictly positive"))
+}
+
+/// One execution on its way.
+struct Reading<'r> {
+    plan: &'r SelectPlan,
+    cluster: &'r Cluster,
+    context: &'r RequestContext,
+    consistency: Consistency,
+    cursor: Cursor,
+    evaluation: &'r Evaluation<'r>,
+    now_secs: i64,
+    stats: ReadStats,
+}
+
+impl<'r> Reading<'r> {
+    async fn chunk(&mut self, rows: u64) -> Result<Option<Vec<PartitionRows>>> {
+        let read = self.cursor.next(self.cluster, self.context, self.consistency, rows, CHUNK_BYTES).await?;
+        let Some(result) = read else { return Ok(None) };
+        self.stats.live_rows += result.stats.live_rows;
+        self.stats.tombstones += result.stats.tombstones;
+        Ok(Some(result.partitions))
+    }
+
+    fn state(&self, position: ReadPosition, remaining: Option<u32>) -> bytes::Bytes {
+        PagingState { statement_hash: self.plan.statement_hash, remaining, position }.encode()
+    }
+
+    /// Rows as they are read.
+    async fn plain(&mut self, page_size: Option<u32>, remaining: Option<u32>) -> Result<Rows> {
+        let wanted = page_size.into_iter().chain(remaining).min().map_or(u64::MAX, u64::from);
+        let mut sink = RowSink::new(&self.plan.selection);
+        while u64::from(sink.row_count) < wanted {
+            let left = wanted - u64::from(sink.row_count);
+            let Some(partitions) = self.chunk(left).await? else { break };
+            let evaluation = self.evaluation;
+            for partition in &partitions {
+                each_row(self.plan, partition, self.now_secs, |row, _| sink.emit(row, evaluation))?;
+            }
+        }
+        let remaining = remaining.map(|remaining| remaining.saturating_sub(sink.row_count));
+        let position = self.cursor.position().filter(|_| remaining != Some(0));
+        let mut rows = sink.finish();
+        rows.paging_state = position.map(|position| self.state(position, remaining));
+        Ok(rows)
+    }
+
+    /// All rows, sorted afterwards.
+    async fn sorted(&mut self, limit: Option<u32>) -> Result<Rows> {
+        let plan = self.plan;
+        let Some(ordering) = &plan.ordering else { return self.plain(None, limit).await };
+        let mut sorted: Vec<(Vec<Option<Vec<u8>>>, Vec<Option<Vec<u8>>>)> = Vec::new();
+        while let Some(partitions) = self.chunk(CHUNK_ROWS).await? {
+            let evaluation = self.evaluation;
+            for partition in &partitions {
+                each_row(plan, partition, self.now_secs, |row, _| {
+                    let key = ordering.columns.iter().map(|index| row.value(*index).map(Cow::into_owned)).collect();
+                    let mut values = Vec::with_capacity(plan.selection.selectors.len());
+                    for selector in &plan.selection.selectors {
+                        values.push(selector.value(row, evaluation)?.map(Cow::into_owned));
+                    }
+                    sorted.push((key, values));
+                    Ok(())
+                })?;
+            }
+        }
+        sorted.sort_by(|(a, _), (b, _)| ordering.compare(&plan.selection.fetched, a, b));
+        let mut sink = RowSink::new(&plan.selection);
+        let count = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        sorted.iter().take(count).for_each(|(_, values)| sink.emit_values(values));
+        Ok(sink.finish())
+    }
+
+    /// One row for all rows.
+    async fn everything(&mut self) -> Result<Rows> {
+        let plan = self.plan;
+        let mut group = Group::new(&plan.selection.selectors);
+        while let Some(partitions) = self.chunk(CHUNK_ROWS).await? {
+            let evaluation = self.evaluation;
+            for partition in &partitions {
+                each_row(plan, partition, self.now_secs, |row, _| group.add(row, evaluation))?;
+            }
+        }
+        let mut sink = RowSink::new(&plan.selection);
+        sink.emit_values(&group.output(self.evaluation)?);
+        Ok(sink.finish())
+    }
+
+    /// A row a group, at most a page of them.
+    async fn groups(
+        &mut self,
+        grouping: &Grouping,
+        page_size: Option<u32>,
+        remaining: Option<u32>,
+        per_partition: Option<u32>,
+    ) -> Result<Rows> {
+        let plan = self.plan;
+        let wanted = page_size.into_iter().chain(remaining).min().unwrap_or(u32::MAX);
+        let mut sink = RowSink::new(&plan.selection);
+        let mut current: Option<(GroupIdentity, Group<'_>)> = None;
+        let mut groups_in_partition = 0u32;
+        // After the last row of the last group that was completed.
+        let mut end_of_group: Option<ReadPosition> = None;
+        let mut is_full = false;
+        'reading: while let Some(partitions) = self.chunk(CHUNK_ROWS).await? {
+            let evaluation = self.evaluation;
+            for partition in &partitions {
+                let mut rows_in_partition = 0;
+                let done = each_row_until(plan, partition, self.now_secs, |input, row| {
+                    let identity = grouping.identity(&partition.key, row, input, evaluation)?;
+                    let is_same = current.as_ref().is_some_and(|(known, _)| *known == identity);
+                    if !is_same {
+                        let is_new_partition = current.as_ref().is_none_or(|(known, _)| known.key != identity.key);
+                        if let Some((_, group)) = current.take().filter(|(_, group)| !group.is_empty()) {
+                            sink.emit_values(&group.output(evaluation)?);
+                        }
+                        if wanted <= sink.row_count {
+                            return Ok(true);
+                        }
+                        groups_in_partition = if is_new_partition { 1 } else { groups_in_partition + 1 };
+                        current = Some((identity, Group::new(&plan.selection.selectors)));
+                    }
+                    let is_allowed = per_partition.is_none_or(|limit| groups_in_partition <= limit);
+                    if let (true, Some((_, group))) = (is_allowed, &mut current) {
+                        group.add(input, evaluation)?;
+                    }
+                    rows_in_partition += 1;
+                    end_of_group = Some(position_after(plan.direction, &partition.key, row, rows_in_partition));
+                    Ok(false)
+                })?;
+                if done {
+                    is_full = true;
+                    break 'reading;
+                }
+            }
+        }
+        if !is_full && let Some((_, group)) = current.filter(|(_, group)| !group.is_empty()) {
+            sink.emit_values(&group.output(self.evaluation)?);
+        }
+        let remaining = remaining.map(|remaining| remaining.saturating_sub(sink.row_count));
+        let goes_on = is_full && page_size.is_some() && remaining != Some(0);
+        let mut rows = sink.finish();
+        rows.paging_state = end_of_group.filter(|_| goes_on).map(|position| self.state(position, remaining));
+        Ok(rows)
+    }
+}
+
+fn position_after(direction: Direction, key: &PartitionKey, row: Option<&Row>, rows_in_partition: u64) -> ReadPosition {
+    let edge = match direction {
+        Direction::Forward => Side::After,
+        Direction::Reversed => Side::Before,
+    };
+    ReadPosition { key: key.clone(), after: row.map(|row| row.clustering.as_bound(edge)), rows_in_partition }
+}
+
+/// Calls `visit` with every row of a partition as selectors see it; a partition of static content alone is one row.
+fn each_row<'p>(
+    plan: &'p SelectPlan,
+    partition: &'p PartitionRows,
+    now_secs: i64,
+    mut visit: impl for<'a> FnMut(&InputRow<'a>, Option<&'p Row>) -> Result<()>,
+) -> Result<()> {
+    each_row_until(plan, partition, now_secs, |input, row| visit(input, row).map(|()| false)).map(drop)
+}
+
+/// As [`each_row`], until `visit` answers true; answers whether it did.
+fn each_row_until<'p>(
+    plan: &'p SelectPlan,
+    partition: &'p PartitionRows,
+    now_secs: i64,
+    mut visit: impl for<'a> FnMut(&InputRow<'a>, Option<&'p Row>) -> Result<bool>,
+) -> Result<bool> {
+    let key = composite::split_partition_key(partition.key.bytes(), plan.table.partition_key().len())
+        .map_err(|error| QueryError::Server(error.to_string()))?;
+    let input = InputRow {
+        columns: &plan.selection.fetched,
+        key: &key,
+        static_row: partition.static_row.as_ref(),
+        row: None,
+        now_secs,
+    };
+    if partition.rows.is_empty() {
+        return visit(&input, None);
+    }
+    for row in &partition.rows {
+        if visit(&InputRow { row: Some(row), ..input }, Some(row))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
