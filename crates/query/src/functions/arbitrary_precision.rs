@@ -185,16 +185,16 @@ mod tests {
 
     #[test]
     fn thirty_two_digits_are_right() {
-        assert_eq!(exp(&decimal("1")).to_plain_string(), "2.7182818284590452353602874713527");
-        assert_eq!(ln(&decimal("2")).to_plain_string(), "0.69314718055994530941723212145818");
-        assert_eq!(log10(&decimal("1000")).to_plain_string(), "3");
-        assert_eq!(exp(&decimal("0")).to_plain_string(), "1");
+        assert_eq!(exp(&decimal("1")).to_java_string(), "2.7182818284590452353602874713527");
+        assert_eq!(ln(&decimal("2")).to_java_string(), "0.69314718055994530941723212145818");
+        assert_eq!(log10(&decimal("1000")).to_java_string(), "3");
+        assert_eq!(exp(&decimal("0")).to_java_string(), "1");
     }
 
     #[test]
     fn rounding_is_half_up() {
-        assert_eq!(round_to_integer(&decimal("2.5")).to_plain_string(), "3");
-        assert_eq!(round_to_integer(&decimal("-2.5")).to_plain_string(), "-3");
-        assert_eq!(round_to_integer(&decimal("2.49")).to_plain_string(), "2");
+        assert_eq!(round_to_integer(&decimal("2.5")).to_java_string(), "3");
+        assert_eq!(round_to_integer(&decimal("-2.5")).to_java_string(), "-3");
+        assert_eq!(round_to_integer(&decimal("2.49")).to_java_string(), "2");
     }
 }

@@ -98,8 +98,8 @@ pub fn execute(
     let (first_type, first) =
         (function.arguments.first().unwrap_or(&CqlType::Blob), values.first().copied().unwrap_or(&[]));
     match kind {
-        ScalarKind::MinTimeuuid => Ok(value::decode_timestamp(first).map(|millis| time::min_timeuuid(millis))),
-        ScalarKind::MaxTimeuuid => Ok(value::decode_timestamp(first).map(|millis| time::max_timeuuid(millis))),
+        ScalarKind::MinTimeuuid => Ok(value::decode_timestamp(first).map(time::min_timeuuid)),
+        ScalarKind::MaxTimeuuid => Ok(value::decode_timestamp(first).map(time::max_timeuuid)),
         ScalarKind::ToDate => Ok(time::to_millis(first_type, first).and_then(time::date_of_millis)),
         ScalarKind::ToTimestamp | ScalarKind::ToUnixTimestamp => {
             Ok(time::to_millis(first_type, first).map(value::encode_bigint))

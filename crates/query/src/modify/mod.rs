@@ -15,7 +15,7 @@ mod update;
 
 pub use batch::{BatchKind, BatchPlan, BatchStatementRef, execute_batch};
 pub use plan::{ModifyPlan, PlanTarget};
-pub use update::{PrependClock, UpdateParameters};
+pub use update::PrependClock;
 
 use helenus_cluster::Consistency;
 

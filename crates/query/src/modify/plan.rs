@@ -143,7 +143,7 @@ impl ModifyPlan {
             }
         }
         let restrictions = Restrictions::of_key_values(table, keys);
-        Ok(Self::assemble(target, StatementForm::Insert, restrictions, operations, conditions, attributes)?)
+        Self::assemble(target, StatementForm::Insert, restrictions, operations, conditions, attributes)
     }
 
     /// # Errors

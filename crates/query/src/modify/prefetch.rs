@@ -19,6 +19,7 @@ impl Prefetched {
     ///
     /// # Errors
     /// A consistency level that reads do not have, and what the cluster refuses.
+    #[expect(clippy::too_many_arguments, reason = "what a read consists of")]
     pub async fn read(
         cluster: &Cluster,
         context: &RequestContext,

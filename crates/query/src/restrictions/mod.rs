@@ -346,11 +346,6 @@ impl Restrictions {
         !self.clustering.is_empty()
     }
 
-    #[must_use]
-    pub fn has_other_restrictions(&self) -> bool {
-        !self.others.is_empty()
-    }
-
     /// Restricted columns outside of the primary key.
     pub fn other_columns(&self) -> impl Iterator<Item = &Column> {
         self.others.columns()

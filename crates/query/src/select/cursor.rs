@@ -59,11 +59,6 @@ impl Cursor {
         Self { template, keys, resume, single_rows, is_exhausted }
     }
 
-    #[must_use]
-    pub fn is_exhausted(&self) -> bool {
-        self.is_exhausted
-    }
-
     /// Reads at most `rows` rows and about `bytes` bytes; `None` when everything was read.
     ///
     /// # Errors

@@ -36,6 +36,9 @@ pub struct SelectRequest<'r> {
     pub now_secs: i64,
 }
 
+/// Computed values of one row, serialised.
+type Values = Vec<Option<Vec<u8>>>;
+
 /// Collects encoded rows.
 pub(crate) struct RowSink<'s> {
     selection: &'s Selection,
@@ -319,7 +322,7 @@ impl<'r> Reading<'r> {
     async fn sorted(&mut self, limit: Option<u32>) -> Result<Rows> {
         let plan = self.plan;
         let Some(ordering) = &plan.ordering else { return self.plain(None, limit).await };
-        let mut sorted: Vec<(Vec<Option<Vec<u8>>>, Vec<Option<Vec<u8>>>)> = Vec::new();
+        let mut sorted: Vec<(Values, Values)> = Vec::new();
         while let Some(partitions) = self.chunk(CHUNK_ROWS).await? {
             let evaluation = self.evaluation;
             for partition in &partitions {

@@ -14,10 +14,9 @@ mod selection;
 mod selector;
 
 pub use execute::SelectRequest;
-pub use input::{field_index, serialise};
+pub use input::serialise;
 pub use plan::SelectPlan;
 pub use selection::empty_metadata_id;
 pub use selector::element_of;
 
-pub(crate) use execute::RowSink;
 pub(crate) use input::{FetchedColumn, InputRow};

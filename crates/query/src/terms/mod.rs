@@ -12,10 +12,10 @@ mod type_name;
 mod value;
 
 pub use assignment::{
-    Argument, Assignment, Scope, common_type, component_types, function_name, is_freezable, test_all, test_list,
-    test_map, test_set, test_tuple, test_type,
+    Argument, Assignment, Scope, common_type, component_types, function_name, test_all, test_list, test_map, test_set,
+    test_tuple, test_type,
 };
-pub use json::{JsonDocuments, parse_document};
+pub use json::parse_document;
 pub use prepare::{Markers, prepare, prepare_in_values, prepare_tuple, prepare_tuple_in_values};
 pub use receiver::Receiver;
 pub use term::{Bind, InTerms, InValues, JsonColumn, Term, TupleInTerms, TupleTerm};

@@ -237,10 +237,12 @@ fn sort_set(element: &CqlType, values: &mut Vec<Cow<'_, [u8]>>) {
     values.dedup_by(|a, b| element.compare(a, b).is_eq());
 }
 
-fn pack_sorted_map(key: &CqlType, mut entries: Vec<(Cow<'_, [u8]>, Cow<'_, [u8]>)>) -> Vec<u8> {
+type Entry<'e> = (Cow<'e, [u8]>, Cow<'e, [u8]>);
+
+fn pack_sorted_map(key: &CqlType, mut entries: Vec<Entry<'_>>) -> Vec<u8> {
     // A stable sort keeps the order of equal keys; the last one wins.
     entries.sort_by(|a, b| key.compare(&a.0, &b.0));
-    let mut unique: Vec<(Cow<'_, [u8]>, Cow<'_, [u8]>)> = Vec::with_capacity(entries.len());
+    let mut unique: Vec<Entry<'_>> = Vec::with_capacity(entries.len());
     for entry in entries {
         match unique.last_mut() {
             Some(last) if key.compare(&last.0, &entry.0).is_eq() => last.1 = entry.1,

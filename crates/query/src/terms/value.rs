@@ -43,13 +43,4 @@ impl<'a> Value<'a> {
     pub fn is_unset(&self) -> bool {
         matches!(self, Value::Unset)
     }
-
-    #[must_use]
-    pub fn into_owned(self) -> Value<'static> {
-        match self {
-            Value::Null => Value::Null,
-            Value::Unset => Value::Unset,
-            Value::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.into_owned())),
-        }
-    }
 }
