@@ -46,6 +46,7 @@ pub struct Plan {
 
 /// Lives until it is killed; without `keep_writing` until everything was checked. Answers violations.
 pub async fn live(env: Env, plan: Plan, history: Arc<Mutex<History>>, began: Duration) -> Vec<String> {
+    let born = env.monotonic();
     let root = Path::new("/helenus");
     let founding = Founding { cluster_name: "Simulated".into(), num_tokens: 4, initial_tokens: Vec::new() };
     let boot = match Boot::open(&env, &root.join("metadata"), &founding).await {
@@ -88,7 +89,7 @@ pub async fn live(env: Env, plan: Plan, history: Arc<Mutex<History>>, began: Dur
             if !is_first {
                 std::future::pending::<()>().await;
             }
-            if let Err(error) = work(&cluster, &plan, &history, began).await {
+            if let Err(error) = work(&cluster, &plan, &history, began, born).await {
                 problems.lock().expect("no panic").push(format!("life {}: {error}", plan.life));
             }
         }
@@ -124,13 +125,13 @@ async fn work(
     plan: &Plan,
     history: &Arc<Mutex<History>>,
     began: Duration,
+    born: helenus_env::Instant,
 ) -> Result<(), helenus_cluster::ClusterError> {
     if cluster.schema().table("ks", "t").is_none() {
         cluster.change_schema(cluster.schema().epoch, schema_changes()).await?;
     }
     let context = RequestContext::internal(cluster.schema());
     replay_batchlog(cluster, &context).await?;
-    let born = cluster.env().monotonic();
     let now = {
         let cluster = Rc::clone(cluster);
         move || began + (cluster.env().monotonic() - born)
