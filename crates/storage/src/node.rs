@@ -5,6 +5,7 @@
 //! - Everything on disk is looked at once, before any shard opens or writes a file: what a shard finds in
 //!   [`Prepared`] is from before this start, whatever its neighbours have written since.
 //! - Generations and segment ids are above all that were found.
+//! - No file from before the start is removed until every shard has looked whether it is its own.
 //! - A segment from before the start goes when every shard has replayed it and made files of what was its own; a shared
 //!   file goes when every shard has rewritten its part or said that it has none.
 
@@ -33,6 +34,8 @@ pub struct StorageNode {
     prepared: tokio::sync::OnceCell<Prepared>,
     recovery: Mutex<Recovery>,
     is_recovered: AtomicBool,
+    /// Per table that had files before the start, which shards have opened what is theirs.
+    loaded: Mutex<BTreeMap<TableId, BTreeSet<u32>>>,
     /// Per shared file (the path of its data component without the component), which shards are done with it.
     released: Mutex<BTreeMap<PathBuf, BTreeSet<u32>>>,
     /// Per dropped table, the tag of its snapshot and which shards have removed their files.
@@ -71,6 +74,7 @@ impl StorageNode {
             prepared: tokio::sync::OnceCell::new(),
             recovery: Mutex::default(),
             is_recovered: AtomicBool::new(false),
+            loaded: Mutex::default(),
             released: Mutex::default(),
             dropped: Mutex::default(),
             snapshot_gate: tokio::sync::Mutex::new(()),
@@ -150,6 +154,17 @@ impl StorageNode {
 
     pub(crate) fn set_recovered(&self) {
         self.is_recovered.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that `shard` has opened what is its own of a table's files.
+    pub(crate) fn finish_load(&self, table: TableId, shard: u32) {
+        lock(&self.loaded).entry(table).or_default().insert(shard);
+    }
+
+    /// Whether files of a table may be removed: a shard must open each to learn whose it is, so none goes before all have.
+    pub(crate) fn is_loaded_by_all(&self, table: TableId) -> bool {
+        let had_files = self.prepared.get().is_some_and(|prepared| prepared.tables.contains_key(&table));
+        !had_files || lock(&self.loaded).get(&table).is_some_and(|shards| shards.len() == self.shard_count as usize)
     }
 
     /// Notes that `shard` needs a shared file no more; `true` for the last one, who removes it.

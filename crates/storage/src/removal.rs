@@ -8,7 +8,7 @@ use std::rc::Rc;
 use helenus_schema::KeyspaceOrigin;
 use tracing::{info, warn};
 
-use crate::compaction::{remove_alone, stop_and_hold};
+use crate::compaction::{ensure_loaded, remove_alone, stop_and_hold};
 use crate::error::StorageError;
 use crate::flush::{FlushReason, flush_table};
 use crate::memtable::Memtable;
@@ -30,6 +30,7 @@ pub(crate) async fn truncate(
     if !shard.config.node.is_recovered() {
         return Err(StorageError::Invalid("Cannot truncate while the commit log is replayed".to_owned()));
     }
+    ensure_loaded(shard, store)?;
     let table = store.schema();
     let _alone = stop_and_hold(shard, store).await;
     if shard.config.auto_snapshot && table.params.allow_auto_snapshot && wants_auto_snapshot(shard, store) {

@@ -123,6 +123,7 @@ impl Storage {
                 self.shard.add_table(self.shard.make_table(&schema, &table, files));
                 let truncated = self.shard.checkpoint().truncated_at(table.id);
                 self.shard.table(table.id)?.stats_mut().last_truncated_micros = truncated;
+                self.shard.config.node.finish_load(table.id, self.shard.id.number());
             }
         }
         self.shard.compactions.wanted.notify_one();

@@ -42,6 +42,9 @@ const HISTORY_MAX: usize = 100;
 /// Tombstones age without anything happening to the files.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Other shards are still opening their files; it takes them a moment.
+const LOAD_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The shard's running and past compactions.
 pub(crate) struct Compactions {
     pub wanted: Notify,
@@ -195,7 +198,9 @@ pub(crate) async fn compact_when_due(shard: Rc<Shard>) {
             }));
         }
         // Something changed, or time passed: both are looked at in the same way.
-        let _ = shard.env.timeout(LOOK_INTERVAL, shard.compactions.wanted.notified()).await;
+        let is_loading = shard.tables().iter().any(|store| !shard.config.node.is_loaded_by_all(store.id));
+        let interval = if is_loading { LOAD_INTERVAL } else { LOOK_INTERVAL };
+        let _ = shard.env.timeout(interval, shard.compactions.wanted.notified()).await;
     }
 }
 
@@ -210,7 +215,8 @@ fn choose(shard: &Rc<Shard>) -> Option<Job> {
 }
 
 fn choose_in(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Option<Job> {
-    if store.is_dropped.get() || 0 < store.compaction_holds.get() {
+    let may_remove_files = shard.config.node.is_loaded_by_all(store.id);
+    if store.is_dropped.get() || 0 < store.compaction_holds.get() || !may_remove_files {
         return None;
     }
     let job = |kind, files: Vec<Rc<TableFile>>| Some(Job::new(shard, store, kind, files));
@@ -274,6 +280,7 @@ fn strategy_of(shard: &Shard, store: &TableStore) -> SizeTiered {
 
 /// Merges all files of a table, after what is running; shared ones are rewritten on the way.
 pub(crate) async fn compact_all(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), StorageError> {
+    ensure_loaded(shard, store)?;
     let _alone = store.maintenance_gate.acquire().await.expect("the gate is never closed");
     let _hold = store.hold_compactions();
     wait_for_running(shard, store).await;
@@ -286,6 +293,15 @@ pub(crate) async fn compact_all(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Re
         return Ok(());
     }
     run_now(shard, store, CompactionKind::Major, files).await
+}
+
+/// # Errors
+/// [`StorageError::Invalid`] while another shard has yet to open the table.
+pub(crate) fn ensure_loaded(shard: &Shard, store: &TableStore) -> Result<(), StorageError> {
+    if shard.config.node.is_loaded_by_all(store.id) {
+        return Ok(());
+    }
+    Err(StorageError::Invalid(format!("{} is still being opened", store.schema().full_name())))
 }
 
 async fn wait_for_running(shard: &Shard, store: &TableStore) {

@@ -94,6 +94,9 @@ pub(super) fn calm() -> TableParams {
     params
 }
 
+/// A name that is made or removed takes some milliseconds at most, simulated ones included.
+const KILL_SETTLES: Duration = Duration::from_millis(30);
+
 /// A running node.
 pub(super) struct World {
     pub env: Env,
@@ -140,12 +143,11 @@ impl World {
         Ok(world)
     }
 
-    /// A killed process: what is in the kernel stays, everything else is gone.
+    /// A killed process: what is in the kernel stays, everything else is gone. Unlike a real kill this one leaves disk
+    /// operations under way that finish later; it waits for them, so that they do not meddle with the next life.
     pub async fn kill(self) {
         drop(self.shards);
-        for _ in 0..20 {
-            self.env.yield_now().await;
-        }
+        self.env.sleep(KILL_SETTLES).await;
     }
 
     pub async fn stop(self) {
