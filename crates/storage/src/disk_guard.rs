@@ -64,7 +64,10 @@ impl DiskGuard {
         match (was_refusing, refuses) {
             (false, true) => {
                 let reserve_bytes = self.reserve_bytes;
-                warn!(free_bytes, reserve_bytes, "the disk reserve is reached: writes are refused until space is freed");
+                warn!(
+                    free_bytes,
+                    reserve_bytes, "the disk reserve is reached: writes are refused until space is freed"
+                );
             }
             (true, false) => info!(free_bytes, "there is disk space again: writes are accepted"),
             (false, false) | (true, true) => {}

@@ -19,7 +19,12 @@ pub enum StorageError {
 
     /// Environment: the disk refused. `action` is a verb phrase: "sync commit log segment".
     #[error("{action} {path}", path = path.display())]
-    Disk { action: &'static str, path: PathBuf, #[source] source: io::Error },
+    Disk {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
 
     /// Environment, until restart: the commit log could not be written or synced, so nothing more is accepted.
     #[error("the commit log failed: {reason}")]

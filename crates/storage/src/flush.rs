@@ -267,9 +267,11 @@ pub(crate) async fn flush_when_due(shard: Rc<Shard>) {
         let mut running = Vec::new();
         for (store, reason) in due(&shard) {
             let shard_of_task = Rc::clone(&shard);
-            running.push(shard.env.spawn("flush memtable", async move {
-                flush_table(&shard_of_task, &store, reason).await.is_ok()
-            }));
+            running.push(
+                shard
+                    .env
+                    .spawn("flush memtable", async move { flush_table(&shard_of_task, &store, reason).await.is_ok() }),
+            );
         }
         let mut failed = false;
         for mut task in running {

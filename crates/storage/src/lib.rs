@@ -4,30 +4,30 @@
 //! share. A write goes to the commit log and from there into a memtable; a memtable becomes a file; files become fewer
 //! files; reads merge all of them. Read in this order.
 
-mod error;
-pub mod context;
 mod config;
+pub mod context;
+mod error;
 mod metrics;
 
-mod node;
-mod commit_log;
 mod checkpoint;
+mod commit_log;
 mod memtable;
-mod table_files;
-mod table;
+mod node;
 mod shard;
+mod table;
+mod table_files;
 
-mod read;
 mod counters;
 mod partition_locks;
+mod read;
 
-mod transaction;
-mod flush;
 mod compaction;
+mod disk_guard;
+mod flush;
 mod recovery;
 mod removal;
 mod snapshot;
-mod disk_guard;
+mod transaction;
 
 mod storage;
 

@@ -21,8 +21,7 @@ use std::ops::Bound as RangeBound;
 
 use helenus_data::read::{KeyRange, RankInToken, RingPosition};
 use helenus_data::{
-    Batch, CellRule, ColumnData, DeletionTime, Direction, Partition, PartitionHeader, PartitionKey, Row, Side,
-    Slice,
+    Batch, CellRule, ColumnData, DeletionTime, Direction, Partition, PartitionHeader, PartitionKey, Row, Side, Slice,
 };
 use helenus_types::token::Token;
 
@@ -130,7 +129,8 @@ impl Memtable {
             Some(last) => last,
             None => &range.start,
         };
-        let (key, _) = partitions.range::<dyn OnRing, _>((RangeBound::Excluded(after), RangeBound::Unbounded)).next()?;
+        let (key, _) =
+            partitions.range::<dyn OnRing, _>((RangeBound::Excluded(after), RangeBound::Unbounded)).next()?;
         range.contains(key).then(|| key.clone())
     }
 

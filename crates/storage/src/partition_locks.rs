@@ -95,8 +95,7 @@ mod tests {
             let first = locks.lock(table, key.clone()).await;
             let mut tasks = Vec::new();
             for number in 0..4 {
-                let (locks, key, order, env_of_task) =
-                    (Rc::clone(&locks), key.clone(), Rc::clone(&order), env.clone());
+                let (locks, key, order, env_of_task) = (Rc::clone(&locks), key.clone(), Rc::clone(&order), env.clone());
                 tasks.push(env.spawn("lock", async move {
                     let _guard = locks.lock(table, key).await;
                     order.borrow_mut().push(number);

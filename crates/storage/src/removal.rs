@@ -73,9 +73,10 @@ pub(crate) async fn drop_table(shard: Rc<Shard>, store: Rc<TableStore>) {
 async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), StorageError> {
     let table = store.schema();
     let _alone = stop_and_hold(shard, store).await;
-    let tag = shard.config.node.drop_tag(store.id, || {
-        format!("dropped-{}-{}", shard.env.wall_micros().div_euclid(1_000), table.name)
-    });
+    let tag = shard
+        .config
+        .node
+        .drop_tag(store.id, || format!("dropped-{}-{}", shard.env.wall_micros().div_euclid(1_000), table.name));
     if shard.config.auto_snapshot && table.params.allow_auto_snapshot && wants_auto_snapshot(shard, store) {
         flush_table(shard, store, FlushReason::UserForced).await?;
         if !store.view().files.is_empty() {

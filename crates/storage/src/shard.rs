@@ -53,7 +53,13 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    pub fn new(env: Env, config: StorageConfig, id: ShardId, shard_count: u32, schema: Arc<SchemaSnapshot>) -> Rc<Self> {
+    pub fn new(
+        env: Env,
+        config: StorageConfig,
+        id: ShardId,
+        shard_count: u32,
+        schema: Arc<SchemaSnapshot>,
+    ) -> Rc<Self> {
         let mut guarded = config.data_directories.clone();
         guarded.push(config.commit_log_directory.clone());
         Rc::new(Self {

@@ -217,10 +217,9 @@ pub async fn clear_snapshots(
 /// Name, bytes and whether it is a directory; nothing for a directory that is not there.
 async fn list(env: &Env, directory: &Path) -> Result<Vec<(String, u64, bool)>, StorageError> {
     match env.disk().list(directory).await {
-        Ok(entries) => Ok(entries
-            .into_iter()
-            .map(|entry| (entry.name, entry.bytes, entry.kind == EntryKind::Directory))
-            .collect()),
+        Ok(entries) => {
+            Ok(entries.into_iter().map(|entry| (entry.name, entry.bytes, entry.kind == EntryKind::Directory)).collect())
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(StorageError::disk("list directory", directory)(error)),
     }

@@ -238,9 +238,7 @@ impl Storage {
             // A record in a new segment would make the torn tail of an old one look like damage.
             return Err(StorageError::Invalid("the commit log of the last run is still being replayed".to_owned()));
         }
-        context
-            .check_deadline(&shard.env)
-            .inspect_err(|_| shard.expired_count.set(shard.expired_count.get() + 1))?;
+        context.check_deadline(&shard.env).inspect_err(|_| shard.expired_count.set(shard.expired_count.get() + 1))?;
         shard.log.failure().map_or(Ok(()), Err)?;
         shard.disk_guard.check()
     }

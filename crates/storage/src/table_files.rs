@@ -11,8 +11,8 @@ use helenus_data::{PartitionHeader, PartitionKey, Slice, Unfiltered};
 use helenus_env::Env;
 use helenus_schema::Table;
 use helenus_sstable::{
-    ChunkCache, Descriptor, EncodingStats, Generation, PartitionCursor, Scanner, SsTable, SsTableError, SsTableStats, SsTableWriter,
-    WriterOptions,
+    ChunkCache, Descriptor, EncodingStats, Generation, PartitionCursor, Scanner, SsTable, SsTableError, SsTableStats,
+    SsTableWriter, WriterOptions,
 };
 use helenus_types::token::shard_of;
 

@@ -316,7 +316,8 @@ mod tests {
 
     #[test]
     fn lines_are_parsed_back_and_checked() {
-        let line = Line { kind: LineKind::Remove, path: "/d/a,b/nb-3-big".into(), time_ms: 1_700_000_000_123, count: 8 };
+        let line =
+            Line { kind: LineKind::Remove, path: "/d/a,b/nb-3-big".into(), time_ms: 1_700_000_000_123, count: 8 };
         assert_eq!(Line::parse(&line.format()), Some(line.clone()));
         assert_eq!(Line::parse(&line.format().replace("nb-3", "nb-4")), None);
         assert_eq!(Line::parse("ADD:[x"), None);

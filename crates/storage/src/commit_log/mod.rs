@@ -466,7 +466,11 @@ impl CommitLog {
     pub fn is_dirty(&self, table: TableId, floor: LogPosition) -> bool {
         self.segments.borrow().iter().any(|segment| {
             let segment_id = segment.identity.segment_id;
-            segment.dirty.borrow().get(&table).is_some_and(|offset| LogPosition { segment_id, offset: *offset } <= floor)
+            segment
+                .dirty
+                .borrow()
+                .get(&table)
+                .is_some_and(|offset| LogPosition { segment_id, offset: *offset } <= floor)
         })
     }
 

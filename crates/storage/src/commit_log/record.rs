@@ -86,13 +86,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Appends a record that will stand at `offset` of its segment.
-pub(crate) fn encode_record(
-    identity: SegmentIdentity,
-    offset: u32,
-    synced_bytes: u32,
-    body: &[u8],
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn encode_record(identity: SegmentIdentity, offset: u32, synced_bytes: u32, body: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     let body_bytes = u32::try_from(body.len()).unwrap_or(SEALED);
     assert!(0 < body_bytes && body_bytes < SEALED, "the caller holds records to half a segment");
@@ -135,8 +129,14 @@ pub(crate) enum Parsed {
     Unwritten,
     Sealed,
     /// `body` within the given bytes; the record takes `len` bytes.
-    Record { body: std::ops::Range<usize>, len: usize, synced_bytes: u32 },
-    Damaged { expected: &'static str },
+    Record {
+        body: std::ops::Range<usize>,
+        len: usize,
+        synced_bytes: u32,
+    },
+    Damaged {
+        expected: &'static str,
+    },
 }
 
 /// Looks at the record at `offset` of a segment; `bytes` begin there.

@@ -486,8 +486,7 @@ async fn merge_into(
 /// Removes one file by a transaction of its own.
 pub(crate) async fn remove_alone(shard: &Shard, file: &TableFile) {
     let removed = async {
-        let mut transaction =
-            Transaction::begin(&shard.env, file.directory(), TransactionKind::Removal).await?;
+        let mut transaction = Transaction::begin(&shard.env, file.directory(), TransactionKind::Removal).await?;
         transaction.remove(&file.base_name()).await?;
         transaction.commit().await?;
         transaction.clean_up().await;
@@ -500,7 +499,10 @@ pub(crate) async fn remove_alone(shard: &Shard, file: &TableFile) {
 }
 
 /// Stops a table's compactions and keeps new ones from beginning; answers with the sole right to change its files.
-pub(crate) async fn stop_and_hold<'s>(shard: &Shard, store: &'s Rc<TableStore>) -> (SemaphorePermit<'s>, CompactionHold) {
+pub(crate) async fn stop_and_hold<'s>(
+    shard: &Shard,
+    store: &'s Rc<TableStore>,
+) -> (SemaphorePermit<'s>, CompactionHold) {
     let hold = store.hold_compactions();
     loop {
         shard.compactions.stop(Some(store)).await;

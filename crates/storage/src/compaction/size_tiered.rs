@@ -48,9 +48,8 @@ impl SizeTiered {
         let count = |name: &str, default: usize| {
             options.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
         };
-        let is_set = |name: &str, default: bool| {
-            options.get(name).map_or(default, |text| text.eq_ignore_ascii_case("true"))
-        };
+        let is_set =
+            |name: &str, default: bool| options.get(name).map_or(default, |text| text.eq_ignore_ascii_case("true"));
         Self {
             enabled: is_set("enabled", true) && 0 < count("max_threshold", 32),
             bucket_low: number("bucket_low", 0.5),

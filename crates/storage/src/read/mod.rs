@@ -12,7 +12,9 @@ use std::rc::Rc;
 
 use helenus_data::in_memory::slices_left;
 use helenus_data::merge::merge_headers;
-use helenus_data::read::{Flow, KeyRange, ReadCommand, ReadPosition, ReadResult, ReadTarget, RingPosition, RowCollector};
+use helenus_data::read::{
+    Flow, KeyRange, ReadCommand, ReadPosition, ReadResult, ReadTarget, RingPosition, RowCollector,
+};
 use helenus_data::{ColumnData, DeletionTime, PartitionHeader, PartitionKey, Row, Side, Slice, Unfiltered};
 use helenus_schema::Table;
 
@@ -56,8 +58,7 @@ pub(crate) async fn read(
     let table = store.schema();
     let started = shard.env.monotonic();
     context.check_deadline(&shard.env).inspect_err(|_| shard.expired_count.set(shard.expired_count.get() + 1))?;
-    let mut reading =
-        Reading { shard, store: &store, table: &table, context, command, tombstones: 0, live_rows: 0 };
+    let mut reading = Reading { shard, store: &store, table: &table, context, command, tombstones: 0, live_rows: 0 };
     let outcome = match &command.target {
         ReadTarget::Partition(key) => {
             context.trace.record(&shard.env, || format!("Executing single-partition query on {}", table.name));
@@ -128,12 +129,7 @@ impl Reading<'_> {
     }
 
     /// Looks a partition up in memtables and, newest first, files.
-    async fn find(
-        &self,
-        view: &View,
-        key: &PartitionKey,
-        slices: &[Slice],
-    ) -> Result<Option<Found>, StorageError> {
+    async fn find(&self, view: &View, key: &PartitionKey, slices: &[Slice]) -> Result<Option<Found>, StorageError> {
         let want_static = self.table.has_statics();
         let mut sources = Vec::new();
         let mut deletion = DeletionTime::LIVE;
@@ -270,9 +266,7 @@ fn rest_of(range: &KeyRange, resume: Option<&ReadPosition>) -> KeyRange {
 fn tombstones_in(row: &Row, now_secs: i64) -> u64 {
     let dead = row.columns.iter().map(|column| match &column.data {
         ColumnData::Simple(cell) => u64::from(!cell.is_live(now_secs)),
-        ColumnData::Complex(complex) => {
-            complex.cells.iter().filter(|(_, cell)| !cell.is_live(now_secs)).count() as u64
-        }
+        ColumnData::Complex(complex) => complex.cells.iter().filter(|(_, cell)| !cell.is_live(now_secs)).count() as u64,
     });
     u64::from(!row.deletion.is_live()) + dead.sum::<u64>()
 }
@@ -303,8 +297,7 @@ pub(crate) async fn read_row(
         return Ok(None);
     };
     let Some(slice) = slice else { return Ok(header.static_row) };
-    let mut rows =
-        MergedRows::new(&mut sources, slice, header.deletion, helenus_data::Direction::Forward, rule, 1);
+    let mut rows = MergedRows::new(&mut sources, slice, header.deletion, helenus_data::Direction::Forward, rule, 1);
     while let Some(item) = rows.next().await? {
         if let Unfiltered::Row(row) = item {
             return Ok(Some(row));

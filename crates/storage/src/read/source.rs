@@ -24,17 +24,10 @@ impl Source {
     }
 
     /// See [`helenus_data::Partition::unfiltered`].
-    pub async fn fill(
-        &mut self,
-        slice: &Slice,
-        direction: Direction,
-        rows_max: usize,
-    ) -> Result<Batch, StorageError> {
+    pub async fn fill(&mut self, slice: &Slice, direction: Direction, rows_max: usize) -> Result<Batch, StorageError> {
         match self {
             Source::Memtable { memtable, key } => Ok(memtable.batch(key, slice, direction, rows_max)),
-            Source::File(cursor) => {
-                cursor.fill(slice, direction, rows_max).await.map_err(file_error("read SSTable"))
-            }
+            Source::File(cursor) => cursor.fill(slice, direction, rows_max).await.map_err(file_error("read SSTable")),
         }
     }
 }

@@ -117,7 +117,11 @@ pub async fn damage_in_the_log_is_found(env: Env, root: &Path) {
         assert_eq!(world.reports[0].quarantined.len(), 1);
         assert_eq!(world.names_in(&directory.join("commitlog/quarantine")).await.len(), 1);
         world.stop().await;
-        World::start_with(&env, &directory, schema(calm()), 1, no_tweak).await.expect("the next start is clean").stop().await;
+        World::start_with(&env, &directory, schema(calm()), 1, no_tweak)
+            .await
+            .expect("the next start is clean")
+            .stop()
+            .await;
     }
 }
 

@@ -9,8 +9,8 @@ use helenus_env::Env;
 use helenus_types::time::Ttl;
 
 use super::world::{
-    OTHER, ROWS, Rng, STATIC, VALUE, World, all_rows, assert_same, calm, clustering, deletion, expected, key,
-    no_tweak, schema, text,
+    OTHER, ROWS, Rng, STATIC, VALUE, World, all_rows, assert_same, calm, clustering, deletion, expected, key, no_tweak,
+    schema, text,
 };
 
 /// How wild it gets.

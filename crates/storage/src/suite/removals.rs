@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use helenus_env::Env;
 
-use super::world::{
-    ROWS, World, calm, delete_partition, delete_row, insert, no_tweak, schema, schema_of,
-};
+use super::world::{ROWS, World, calm, delete_partition, delete_row, insert, no_tweak, schema, schema_of};
 
 /// # Panics
 /// When a row from before a TRUNCATE is seen after it, or one from after it is lost.

@@ -90,14 +90,26 @@ fn check_model(options: ModelOptions) {
 #[test]
 fn one_shard_matches_the_model_through_flushes_compactions_and_kills() {
     for seed in 1..4 {
-        check_model(ModelOptions { seed, steps: 400, shard_count_max: 1, gc_grace_secs: 864_000, auto_compaction: false });
+        check_model(ModelOptions {
+            seed,
+            steps: 400,
+            shard_count_max: 1,
+            gc_grace_secs: 864_000,
+            auto_compaction: false,
+        });
     }
 }
 
 #[test]
 fn changing_shard_counts_match_the_model() {
     for seed in 10..13 {
-        check_model(ModelOptions { seed, steps: 300, shard_count_max: 3, gc_grace_secs: 864_000, auto_compaction: true });
+        check_model(ModelOptions {
+            seed,
+            steps: 300,
+            shard_count_max: 3,
+            gc_grace_secs: 864_000,
+            auto_compaction: true,
+        });
     }
 }
 

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helenus_data::in_memory;
-use helenus_data::read::{
-    ColumnSelection, KeyRange, PartitionRows, ReadCommand, ReadLimits, ReadTarget, RowFilter,
-};
+use helenus_data::read::{ColumnSelection, KeyRange, PartitionRows, ReadCommand, ReadLimits, ReadTarget, RowFilter};
 use helenus_data::{
-    Blob, Cell, Clustering, ColumnId, Direction, Liveness, Mutation, Partition, PartitionKey, Row, Slice,
-    TableId,
+    Blob, Cell, Clustering, ColumnId, Direction, Liveness, Mutation, Partition, PartitionKey, Row, Slice, TableId,
 };
 use helenus_env::{Env, ShardId};
-use helenus_schema::{Column, ColumnKind, Keyspace, KeyspaceOrigin, KeyspaceParams, SchemaSnapshot, Table, TableParams};
+use helenus_schema::{
+    Column, ColumnKind, Keyspace, KeyspaceOrigin, KeyspaceParams, SchemaSnapshot, Table, TableParams,
+};
 use helenus_types::CqlType;
 use helenus_types::token::shard_of;
 use uuid::Uuid;
@@ -253,10 +252,7 @@ pub(super) fn all_rows(table: TableId, now_secs: i64) -> ReadCommand {
 }
 
 /// What the same read of the plain model answers.
-pub(super) fn expected(
-    model: &BTreeMap<PartitionKey, Partition>,
-    command: &ReadCommand,
-) -> Vec<PartitionRows> {
+pub(super) fn expected(model: &BTreeMap<PartitionKey, Partition>, command: &ReadCommand) -> Vec<PartitionRows> {
     in_memory::read(model, command).partitions
 }
 
