@@ -1,0 +1,147 @@
+//! Gather: what handlers ask of all shards, and how shards' numbers become the node's.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use helenus_data::TableId;
+use helenus_schema::{KeyspaceOrigin, SchemaSnapshot, Table};
+use helenus_storage::{Histogram, StorageStats, TableStats};
+
+use super::api::Distribution;
+use super::problem::Refusal;
+use super::AdminState;
+
+/// One shard at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct ShardView {
+    pub shard: u32,
+    pub connections: usize,
+    pub storage: StorageStats,
+    pub request_memory_bytes: u64,
+    pub slow_polls: u64,
+    pub longest_poll_micros: u64,
+    pub task_panics: u64,
+    pub cross_shard_requests: u64,
+    pub local_requests: u64,
+    pub timeouts: u64,
+    pub in_flight: u64,
+}
+
+impl AdminState {
+    pub(super) async fn shard_views(&self) -> Result<Vec<ShardView>, Refusal> {
+        let views = self.links.run_on_all(|server| async move {
+            let polls = server.env.polls();
+            let metrics = &server.cluster.metrics;
+            ShardView {
+                shard: server.shard,
+                connections: server.clients.count(),
+                storage: server.cluster.storage().stats(),
+                request_memory_bytes: server.memory.used_bytes(),
+                slow_polls: polls.slow_count(),
+                longest_poll_micros: u64::try_from(polls.longest().as_micros()).unwrap_or(u64::MAX),
+                task_panics: polls.panic_count(),
+                cross_shard_requests: metrics.cross_shard_requests.get(),
+                local_requests: metrics.local_requests.get(),
+                timeouts: metrics.timeouts.get(),
+                in_flight: server.clients.list().iter().map(|client| u64::from(client.in_flight.get())).sum(),
+            }
+        });
+        Ok(views.await?)
+    }
+
+    pub(super) async fn schema(&self) -> Result<Arc<SchemaSnapshot>, Refusal> {
+        Ok(self.links.run(0, |server| async move { server.cluster.schema() }).await?)
+    }
+
+    /// Tables whose data is in files, by name.
+    pub(super) fn stored_tables(schema: &SchemaSnapshot) -> Vec<Arc<Table>> {
+        let stored = schema.keyspaces().filter(|keyspace| keyspace.origin != KeyspaceOrigin::Virtual);
+        stored.flat_map(|keyspace| keyspace.tables.values().cloned()).collect()
+    }
+
+    /// For each table, what every shard says of it.
+    pub(super) async fn table_stats(&self, tables: &[TableId]) -> Result<Vec<Vec<TableStats>>, Refusal> {
+        let wanted: Arc<[TableId]> = tables.into();
+        let job = move |server: std::rc::Rc<crate::shard::ShardServer>| {
+            let wanted = Arc::clone(&wanted);
+            async move {
+                let storage = server.cluster.storage();
+                wanted.iter().map(|table| storage.table_stats(*table)).collect::<Vec<_>>()
+            }
+        };
+        let by_shard = self.links.run_on_all(job).await?;
+        let of_table = |index: usize| by_shard.iter().filter_map(|stats| stats.get(index).cloned()).collect();
+        Ok((0..tables.len()).map(of_table).collect())
+    }
+}
+
+/// The node's load: bytes of all live files.
+pub(super) fn load_bytes(stats: &[Vec<TableStats>]) -> u64 {
+    stats.iter().flatten().map(|stats| stats.live_bytes).sum()
+}
+
+pub(super) fn distribution(histogram: &Histogram) -> Distribution {
+    let seen = Histogram::borders().into_iter().zip(histogram.counts()).find(|(_, count)| 0 < **count);
+    let percentile = |share: f64| histogram.percentile(share) as f64;
+    Distribution {
+        count: histogram.count(),
+        mean: mean(histogram).unwrap_or(0.0),
+        p50: percentile(0.5),
+        p75: percentile(0.75),
+        p95: percentile(0.95),
+        p98: percentile(0.98),
+        p99: percentile(0.99),
+        min: seen.map_or(0, |(border, _)| border) as f64,
+        max: histogram.max() as f64,
+    }
+}
+
+/// `None` without observations.
+pub(super) fn mean(histogram: &Histogram) -> Option<f64> {
+    let count = histogram.count();
+    (0 < count).then(|| histogram.sum() as f64 / count as f64)
+}
+
+pub(super) fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
+    let mut all = Histogram::default();
+    histograms.for_each(|histogram| all.merge(histogram));
+    all
+}
+
+/// Bytes of RAM that the process has; 0 where the system does not say.
+pub(super) fn resident_bytes() -> u64 {
+    // A file of the kernel without a length, answered from memory: not what `env::Disk` is for.
+    let text = read_proc(Path::new("/proc/self/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().unwrap_or(0);
+    kibibytes.saturating_mul(1024)
+}
+
+fn read_proc(path: &Path) -> Option<String> {
+    use rustix::fs::{Mode, OFlags};
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut buffer = [0u8; 4096];
+    let read = rustix::io::read(&file, &mut buffer).ok()?;
+    std::str::from_utf8(buffer.get(..read)?).ok().map(ToOwned::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_several_shards_are_those_of_all_observations() {
+        let (mut one, mut two) = (Histogram::default(), Histogram::default());
+        (1..=50).for_each(|value| one.record(value));
+        (51..=100).for_each(|value| two.record(value));
+        let all = distribution(&merged([&one, &two].into_iter()));
+        assert_eq!((all.count, all.p50 as u64, all.max as u64), (100, 50, 100));
+        assert!((all.mean - 50.5).abs() < 1e-9);
+        assert_eq!(mean(&Histogram::default()), None);
+    }
+
+    #[test]
+    fn the_process_has_memory() {
+        assert!(1 << 20 < resident_bytes());
+    }
+}

@@ -1,0 +1,265 @@
+//! Request: what QUERY, PREPARE, EXECUTE and BATCH go through: context, execution, metrics, trace, answer.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helenus_env::{Instant, SchedulingGroup};
+use helenus_protocol::{
+    Batch, BatchKind, Consistency, EnvelopeHeader, ErrorBody, Request, RequestMessage, Response, ResponseExtras,
+    ResponseMessage, ResultBody, WriteType,
+};
+use helenus_query::{QueryError, QueryOutcome, QueryResult};
+use helenus_storage::{RequestContext, TraceSink};
+use uuid::Uuid;
+
+use super::connection::{Connection, Flight};
+use super::error_map::{Failed, Operation, error_message};
+use super::trace::{self, TracedRequest};
+use crate::metrics::{ShardMetrics, StatementKind};
+use crate::shard::ShardServer;
+
+/// What a request costs beside its own bytes: its task, plan and the first rows of its answer.
+const REQUEST_BYTES: u64 = 4 << 10;
+
+/// Serves one request and answers it.
+pub(super) async fn serve(
+    connection: Rc<Connection>,
+    header: EnvelopeHeader,
+    message: RequestMessage,
+    mut flight: Flight,
+) {
+    let server = &connection.server;
+    let Ok(permit) = server.memory.try_acquire(REQUEST_BYTES + request_bytes(&message.request)) else {
+        ShardMetrics::count(&server.metrics.overloaded);
+        let text = "The node has no memory left for more requests".to_owned();
+        connection.answer_error(header, ErrorBody::Overloaded, text);
+        flight.answered();
+        return;
+    };
+    let kind = kind_of(server, &message.request);
+    let started = server.env.monotonic();
+    let traced = should_trace(server, message.tracing).then(|| server.env.new_timeuuid());
+    let trace = if traced.is_some() { TraceSink::collecting(&server.env) } else { TraceSink::Off };
+    let context = RequestContext {
+        deadline: started + server.time_limit(kind),
+        group: SchedulingGroup::Statement,
+        schema: server.cluster.schema(),
+        trace: trace.clone(),
+        role: connection.client.role.borrow().clone(),
+        permit: Some(permit),
+    };
+    let outcome = execute(&connection, &message.request, context).await;
+    let latency = server.env.monotonic() - started;
+    let consistency = consistency_of(&message.request);
+    if !matches!(message.request, Request::Prepare(_)) {
+        server.metrics.record(kind, consistency, latency);
+    }
+    log_slow(server, &message.request, latency);
+    // The id goes back only to who asked for it; a trace by probability is found in the tables.
+    let tracing_id = traced.filter(|_| message.tracing);
+    match outcome {
+        Ok(outcome) => answer(&connection, header, tracing_id, outcome),
+        Err(error) => answer_failure(&connection, header, &error, &message.request, kind),
+    }
+    flight.answered();
+    drop(flight);
+    if let Some(session) = traced {
+        let request = traced_request(&connection, &message.request, session, started, latency);
+        trace::store(server, request, trace.take_events()).await;
+    }
+}
+
+async fn execute(
+    connection: &Connection,
+    request: &Request,
+    context: RequestContext,
+) -> Result<QueryOutcome, QueryError> {
+    let server = &connection.server;
+    let processor = &server.processor;
+    let mut session = connection.session.borrow().clone();
+    let outcome = match request {
+        Request::Query(query) => {
+            ShardMetrics::count(&server.metrics.unprepared);
+            count_unpaged(server, query.parameters.page_size, StatementKind::of_text(&query.text));
+            processor.query(&mut session, &query.text, &query.parameters, context).await
+        }
+        Request::Prepare(prepare) => {
+            processor.prepare(&session, &prepare.text, prepare.keyspace.as_deref()).await.map(|prepared| {
+                server.remember_prepared(&prepared, StatementKind::of_text(&prepare.text));
+                prepared.into()
+            })
+        }
+        Request::Execute(execute) => {
+            ShardMetrics::count(&server.metrics.prepared);
+            count_unpaged(server, execute.parameters.page_size, server.prepared_kind(&execute.id));
+            match processor.owner_shard(&execute.id, &execute.parameters) {
+                Some(owner) if owner == server.shard => ShardMetrics::count(&server.metrics.right_shard),
+                Some(_) => ShardMetrics::count(&server.metrics.wrong_shard),
+                None => {}
+            }
+            let metadata_id = execute.result_metadata_id.as_deref();
+            processor.execute(&mut session, &execute.id, metadata_id, &execute.parameters, context).await
+        }
+        Request::Batch(batch) => processor.batch(&mut session, batch, context).await,
+        Request::Startup(_) | Request::Options | Request::Register(_) | Request::AuthResponse(_) => {
+            Err(QueryError::Protocol("Unsupported message".to_owned()))
+        }
+    };
+    if let Ok(QueryOutcome { result: QueryResult::SetKeyspace(keyspace), .. }) = &outcome {
+        let keyspace: Arc<str> = keyspace.as_str().into();
+        *connection.client.keyspace.borrow_mut() = Some(Arc::clone(&keyspace));
+        connection.session.borrow_mut().keyspace = Some(keyspace);
+    }
+    outcome
+}
+
+fn answer(connection: &Connection, header: EnvelopeHeader, tracing_id: Option<Uuid>, outcome: QueryOutcome) {
+    let extras = ResponseExtras { tracing_id, warnings: outcome.warnings, payload: None };
+    let result = match outcome.result {
+        QueryResult::Void => ResultBody::Void,
+        QueryResult::Rows(rows) => ResultBody::Rows(rows),
+        QueryResult::SetKeyspace(keyspace) => ResultBody::SetKeyspace(keyspace),
+        QueryResult::SchemaChange(change) => {
+            // Registered clients hear of it before the one that asked, as with Cassandra.
+            connection.server.publish_schema_change(&change);
+            ResultBody::SchemaChange(change)
+        }
+        QueryResult::Prepared(prepared) => ResultBody::Prepared(prepared),
+    };
+    let message = ResponseMessage { response: Response::Result(result), extras };
+    let mut refused = None;
+    connection.output.append(|out| refused = message.encode(header.version, header.stream, out).err());
+    if let Some(error) = refused {
+        connection.answer_error(header, ErrorBody::Server, error.to_string());
+    }
+}
+
+fn answer_failure(
+    connection: &Connection,
+    header: EnvelopeHeader,
+    error: &QueryError,
+    request: &Request,
+    kind: StatementKind,
+) {
+    let config = &connection.server.node.config;
+    let failed = Failed {
+        operation: operation_of(request, kind),
+        consistency: consistency_of(request),
+        replica: SocketAddr::new(config.listen_address, config.storage_port),
+    };
+    let message = error_message(error, &failed);
+    if message.body == ErrorBody::Server {
+        tracing::error!(client = %connection.client.address, %error, "a request failed");
+    }
+    connection.answer_error(header, message.body, message.text);
+}
+
+fn request_bytes(request: &Request) -> u64 {
+    let bytes = match request {
+        Request::Query(query) => query.text.len() + query.parameters.values.bytes(),
+        Request::Prepare(prepare) => prepare.text.len(),
+        Request::Execute(execute) => execute.parameters.values.bytes(),
+        Request::Batch(batch) => batch.queries.iter().map(|query| query.values.bytes()).sum(),
+        Request::Startup(_) | Request::Options | Request::Register(_) | Request::AuthResponse(_) => 0,
+    };
+    bytes as u64
+}
+
+fn kind_of(server: &ShardServer, request: &Request) -> StatementKind {
+    match request {
+        Request::Query(query) => StatementKind::of_text(&query.text),
+        Request::Execute(execute) => server.prepared_kind(&execute.id),
+        Request::Batch(_) => StatementKind::Batch,
+        Request::Prepare(_)
+        | Request::Startup(_)
+        | Request::Options
+        | Request::Register(_)
+        | Request::AuthResponse(_) => StatementKind::Other,
+    }
+}
+
+fn consistency_of(request: &Request) -> Consistency {
+    match request {
+        Request::Query(query) => query.parameters.consistency,
+        Request::Execute(execute) => execute.parameters.consistency,
+        Request::Batch(batch) => batch.parameters.consistency,
+        Request::Prepare(_)
+        | Request::Startup(_)
+        | Request::Options
+        | Request::Register(_)
+        | Request::AuthResponse(_) => Consistency::One,
+    }
+}
+
+fn operation_of(request: &Request, kind: StatementKind) -> Operation {
+    match (request, kind) {
+        (Request::Batch(Batch { kind: BatchKind::Logged, .. }), _) => Operation::Write(WriteType::Batch),
+        (Request::Batch(Batch { kind: BatchKind::Unlogged, .. }), _) => Operation::Write(WriteType::UnloggedBatch),
+        (Request::Batch(Batch { kind: BatchKind::Counter, .. }), _) => Operation::Write(WriteType::Counter),
+        (_, StatementKind::Batch) => Operation::Write(WriteType::Batch),
+        (_, StatementKind::Write) => Operation::Write(WriteType::Simple),
+        (_, StatementKind::Truncate) => Operation::Truncate,
+        (_, StatementKind::Read | StatementKind::Schema | StatementKind::Other) => Operation::Read,
+    }
+}
+
+fn count_unpaged(server: &ShardServer, page_size: Option<i32>, kind: StatementKind) {
+    if kind == StatementKind::Read && !page_size.is_some_and(|rows| 0 < rows) {
+        ShardMetrics::count(&server.metrics.unpaged);
+    }
+}
+
+fn should_trace(server: &ShardServer, asked: bool) -> bool {
+    let probability = server.node.trace_probability();
+    if asked || probability <= 0.0 {
+        return asked;
+    }
+    // 53 bits are what an f64 holds exactly.
+    let drawn = (server.env.random_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    drawn < probability
+}
+
+fn log_slow(server: &ShardServer, request: &Request, latency: Duration) {
+    let Some(limit) = server.node.config.slow_query else { return };
+    if limit <= latency {
+        let text = match request {
+            Request::Query(query) => trace::shorten(&query.text),
+            Request::Prepare(prepare) => trace::shorten(&prepare.text),
+            Request::Execute(_) | Request::Batch(_) | Request::Startup(_) => "",
+            Request::Options | Request::Register(_) | Request::AuthResponse(_) => "",
+        };
+        tracing::info!(?latency, opcode = %request.opcode(), statement = text, "a slow request");
+    }
+}
+
+fn traced_request(
+    connection: &Connection,
+    request: &Request,
+    session: Uuid,
+    started: Instant,
+    latency: Duration,
+) -> TracedRequest {
+    let (title, text, parameters) = match request {
+        Request::Query(query) => ("Execute CQL3 query", Some(query.text.as_str().to_owned()), Some(&query.parameters)),
+        Request::Prepare(prepare) => ("Preparing CQL3 query", Some(prepare.text.as_str().to_owned()), None),
+        Request::Execute(execute) => ("Execute CQL3 prepared query", None, Some(&execute.parameters)),
+        Request::Batch(batch) => ("Execute batch of CQL3 queries", None, Some(&batch.parameters)),
+        Request::Startup(_) | Request::Options | Request::Register(_) | Request::AuthResponse(_) => ("", None, None),
+    };
+    let env = &connection.server.env;
+    let since = env.monotonic() - started;
+    let started_micros = env.wall_micros() - i64::try_from(since.as_micros()).unwrap_or(0);
+    TracedRequest {
+        session,
+        client: connection.client.address.ip(),
+        title,
+        text,
+        consistency: parameters.map(|parameters| parameters.consistency),
+        serial_consistency: parameters.and_then(|parameters| parameters.serial_consistency),
+        page_size: parameters.and_then(|parameters| parameters.page_size),
+        started_micros,
+        duration: latency,
+    }
+}

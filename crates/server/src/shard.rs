@@ -1,0 +1,288 @@
+//! Shard: one shard of a running node, from opening its storage to closing it.
+//!
+//! ```text
+//! Recover   open storage, replay the commit log          every shard, then
+//! Join      serve the other shards; shard 0 replays the batchlog and makes the first superuser
+//! Serve     connections
+//! Drain     finish what clients asked for                every shard, then
+//! Stop      close storage
+//! ```
+//!
+//! The main thread moves the node from phase to phase once every shard has reported; see `start`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helenus_cluster::{Boot, Cluster, ShardPort, Topology};
+use helenus_env::{Env, MemoryBudget, Receiver, Sender, ShardContext};
+use helenus_protocol::{Event, Prepared, SchemaChange};
+use helenus_query::{QueryConfig, QueryProcessor};
+use helenus_schema::SchemaSnapshot;
+use helenus_storage::{RequestContext, Storage, StorageConfig};
+
+use crate::auth::superuser;
+use crate::cql::clients::Clients;
+use crate::cql::listener::{Accepted, Listeners};
+use crate::cql::{connection, events};
+use crate::metrics::{ShardMetrics, StatementKind};
+use crate::node::{Node, Phase, reached};
+use crate::server_port::ServerJob;
+use crate::virtual_tables;
+
+/// Part of a shard's request memory that flushes and metadata keep for themselves.
+const MEMORY_RESERVE_SHARE: u64 = 8;
+
+/// A shard holds off its end for its connections this long; each has a limit of its own within it.
+const CONNECTIONS_LIMIT: Duration = Duration::from_secs(4);
+
+/// Kinds of prepared statements that are remembered for metrics; a label is lost beyond it, nothing else.
+const PREPARED_KINDS_MAX: usize = 10_000;
+
+/// A server timestamp is not raised above replayed ones that lie further ahead: those came from clients with odd clocks.
+const TIMESTAMP_AHEAD_MAX: Duration = Duration::from_secs(60);
+
+/// What a shard tells the main thread.
+#[derive(Debug)]
+pub enum Report {
+    Recovered { mutations: u64 },
+    Joined { superuser_file: Option<PathBuf> },
+    Serving,
+    Drained,
+    Failed { shard: u32, problem: String },
+}
+
+/// What a shard is given.
+pub struct ShardPlan {
+    pub node: Arc<Node>,
+    pub storage: StorageConfig,
+    pub schema: Arc<SchemaSnapshot>,
+    pub topology: Arc<Topology>,
+    pub port: ShardPort,
+    pub boot: Option<Boot>,
+    pub listeners: Option<Listeners>,
+    pub connections: Receiver<Accepted>,
+    /// Every shard's, for shard 0, which accepts.
+    pub all_connections: Vec<Sender<Accepted>>,
+    /// Where schema changes that another shard made arrive, so that this shard's clients hear of them.
+    pub events: Receiver<Event>,
+    pub all_events: Vec<Sender<Event>>,
+    /// What the admin API asks of this shard.
+    pub jobs: Receiver<ServerJob>,
+    pub reports: Sender<Report>,
+}
+
+/// The server's part of one shard.
+pub(crate) struct ShardServer {
+    pub env: Env,
+    pub shard: u32,
+    pub shard_count: u32,
+    pub node: Arc<Node>,
+    pub cluster: Rc<Cluster>,
+    pub processor: Rc<QueryProcessor>,
+    pub memory: MemoryBudget,
+    pub clients: Clients,
+    pub metrics: ShardMetrics,
+    all_events: Vec<Sender<Event>>,
+    prepared_kinds: RefCell<BTreeMap<Vec<u8>, StatementKind>>,
+}
+
+/// Runs a shard to its end. A failure is reported and ends it.
+pub async fn run(context: ShardContext, plan: ShardPlan) {
+    let reports = plan.reports.clone();
+    let shard = context.shard.number();
+    if let Err(problem) = run_phases(context, plan).await {
+        // Without a main thread nobody could act on it.
+        let _ = reports.send(Report::Failed { shard, problem }).await;
+    }
+}
+
+async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String> {
+    let ShardContext { shard, shard_count, env } = context;
+    let ShardPlan { node, reports, mut connections, mut events, mut jobs, .. } = plan;
+    let mut phase = node.phase();
+    let report = async |report: Report| drop(reports.send(report).await);
+
+    let open = Storage::open(env.clone(), plan.storage, shard, shard_count, Arc::clone(&plan.schema));
+    let storage = open.await.map_err(|error| chain(&error))?;
+    let recovery = storage.recover().await.map_err(|error| chain(&error))?;
+    if let Some(floor) = recovery.timestamp_max_micros {
+        let ahead_max = i64::try_from(TIMESTAMP_AHEAD_MAX.as_micros()).unwrap_or(i64::MAX);
+        env.raise_timestamp_floor(floor.min(env.wall_micros().saturating_add(ahead_max)));
+    }
+    report(Report::Recovered { mutations: recovery.mutations_applied }).await;
+
+    reached(&mut phase, Phase::Join).await;
+    let stopping = || Phase::Drain <= *node.phase().borrow();
+    if stopping() {
+        return storage.shutdown(false).await.map_err(|error| chain(&error));
+    }
+    let cluster = Cluster::start(env.clone(), plan.port, Rc::clone(&storage), plan.schema, plan.topology, plan.boot);
+    let mut superuser_file = None;
+    if shard.number() == 0 {
+        let context = RequestContext::internal(cluster.schema());
+        let replayed = helenus_cluster::replay_batchlog(&cluster, &context).await.map_err(|error| chain(&error))?;
+        if 0 < replayed {
+            tracing::info!(batches = replayed, "interrupted batches were completed");
+        }
+        superuser_file = first_superuser(&env, &node, &cluster).await?;
+    }
+    report(Report::Joined { superuser_file }).await;
+
+    reached(&mut phase, Phase::Serve).await;
+    if stopping() {
+        return storage.shutdown(false).await.map_err(|error| chain(&error));
+    }
+    let server = start_server(env.clone(), shard.number(), shard_count, &node, cluster, plan.all_events)?;
+    virtual_tables::register(&server);
+    let event_server = Rc::clone(&server);
+    let event_task = env.spawn("publish events", async move {
+        while let Some(event) = events.recv().await {
+            events::publish(&event_server.clients, &event);
+        }
+    });
+    let job_server = Rc::clone(&server);
+    let job_task = env.spawn("take administration's jobs", async move {
+        while let Some(job) = jobs.recv().await {
+            job_server.env.spawn("administration", job(Rc::clone(&job_server))).detach();
+        }
+    });
+    let connection_server = Rc::clone(&server);
+    let connection_task = env.spawn("start connections", async move {
+        while let Some(accepted) = connections.recv().await {
+            let serving = connection::serve(Rc::clone(&connection_server), accepted);
+            connection_server.env.spawn("serve a connection", serving).detach();
+        }
+    });
+    let mut listener_task = None;
+    if let Some(listeners) = plan.listeners {
+        let accepting = listeners.accept(env.clone(), Arc::clone(&node), plan.all_connections);
+        listener_task = Some(env.spawn("listen", accepting));
+    }
+    env.yield_now().await; // The listener listens before the node says that it serves.
+    report(Report::Serving).await;
+
+    reached(&mut phase, Phase::Drain).await;
+    if let Some(mut task) = listener_task {
+        // Ends by itself in this phase.
+        let _ = task.join().await;
+    }
+    connection_task.stop().await;
+    let none_left = async {
+        while 0 < server.clients.count() {
+            env.sleep(Duration::from_millis(2)).await;
+        }
+    };
+    if env.timeout(CONNECTIONS_LIMIT, none_left).await.is_err() {
+        tracing::warn!(connections = server.clients.count(), "connections were cut off by the stop");
+    }
+    event_task.stop().await;
+    node.shard_drained();
+    report(Report::Drained).await;
+
+    // Other shards may still need this one for their last requests.
+    reached(&mut phase, Phase::Stop).await;
+    job_task.stop().await;
+    storage.shutdown(false).await.map_err(|error| chain(&error))
+}
+
+async fn first_superuser(env: &Env, node: &Node, cluster: &Cluster) -> Result<Option<PathBuf>, String> {
+    let settings = &node.config.authentication;
+    if settings.method == crate::config::AuthMethod::AllowAll {
+        return Ok(None);
+    }
+    let root = &node.config.directories.root;
+    superuser::ensure(env, cluster, &node.auth, settings, root).await.map_err(|error| chain(&error))
+}
+
+fn start_server(
+    env: Env,
+    shard: u32,
+    shard_count: u32,
+    node: &Arc<Node>,
+    cluster: Rc<Cluster>,
+    all_events: Vec<Sender<Event>>,
+) -> Result<Rc<ShardServer>, String> {
+    let reserve = node.config.memory.requests / u64::from(shard_count) / MEMORY_RESERVE_SHARE;
+    let memory = MemoryBudget::new(Arc::clone(&node.memory), reserve).map_err(|error| error.to_string())?;
+    let processor = QueryProcessor::new(Rc::clone(&cluster), query_config(node), Arc::clone(&node.prepared));
+    Ok(Rc::new(ShardServer {
+        env,
+        shard,
+        shard_count,
+        node: Arc::clone(node),
+        cluster,
+        processor,
+        memory,
+        clients: Clients::default(),
+        metrics: ShardMetrics::default(),
+        all_events,
+        prepared_kinds: RefCell::default(),
+    }))
+}
+
+fn query_config(node: &Node) -> QueryConfig {
+    let requests = &node.config.requests;
+    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    QueryConfig {
+        batch_warn_bytes: bytes(requests.batch_warn_bytes),
+        batch_fail_bytes: bytes(requests.batch_fail_bytes),
+        unlogged_batch_partitions_warn: bytes(requests.unlogged_batch_warn_partitions),
+        tombstone_warn_threshold: requests.tombstone_warn,
+        prepared_cache_bytes: bytes(node.config.memory.prepared_statements),
+    }
+}
+
+impl ShardServer {
+    /// How long a request may take.
+    pub fn time_limit(&self, kind: StatementKind) -> Duration {
+        let requests = &self.node.config.requests;
+        let limit = match kind {
+            // Whether it reads one partition or many is known later; the longer limit is the safe one.
+            StatementKind::Read => requests.read.max(requests.range),
+            StatementKind::Write | StatementKind::Batch => requests.write.max(requests.counter),
+            StatementKind::Truncate => return requests.truncate,
+            StatementKind::Schema | StatementKind::Other => requests.other,
+        };
+        limit.min(requests.longest)
+    }
+
+    /// What a prepared statement does, as far as this shard has seen it prepared.
+    pub fn prepared_kind(&self, id: &[u8]) -> StatementKind {
+        self.prepared_kinds.borrow().get(id).copied().unwrap_or(StatementKind::Other)
+    }
+
+    pub fn remember_prepared(&self, prepared: &Prepared, kind: StatementKind) {
+        let mut kinds = self.prepared_kinds.borrow_mut();
+        if PREPARED_KINDS_MAX <= kinds.len() {
+            kinds.clear();
+        }
+        kinds.insert(prepared.id.to_vec(), kind);
+    }
+
+    /// Tells registered clients of all shards; this shard's before it returns.
+    pub fn publish_schema_change(&self, change: &SchemaChange) {
+        let event = Event::Schema(change.clone());
+        events::publish(&self.clients, &event);
+        for (shard, sender) in (0u32..).zip(&self.all_events) {
+            if shard != self.shard && sender.try_send(event.clone()).is_err() {
+                tracing::warn!(shard, "clients of a shard were not told of a schema change: its queue is full");
+            }
+        }
+    }
+}
+
+/// An error with its causes, as one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
