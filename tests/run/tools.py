@@ -34,7 +34,7 @@ TOOLS = {
     "java": Tool("Java", ("javac", "-version"), (17,), "sudo apt-get install -y openjdk-17-jdk-headless"),
     "maven": Tool("Maven", ("mvn", "--version"), (3, 6), "sudo apt-get install -y maven"),
     "go": Tool("Go", ("go", "version"), (1, 24), "see https://go.dev/doc/install (1.24 or newer)"),
-    "node": Tool("Node", ("node", "--version"), (20,), "see https://nodejs.org/en/download (20 or newer)"),
+    "node": Tool("Node", ("node", "--version"), (20, 14), "see https://nodejs.org/en/download (20.14 or newer)"),
 }
 
 
