@@ -1,5 +1,6 @@
 //! Answers a read command from partitions in memory: virtual tables and projections of the metadata.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::key::{PartitionKey, Slice};
@@ -9,9 +10,27 @@ use crate::read::{Flow, ReadCommand, ReadPosition, ReadResult, ReadTarget, RowCo
 use crate::reconcile::CellRule;
 use crate::unfiltered::{Direction, PartitionHeader};
 
+/// In which order a range read meets the partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOrder {
+    /// By token, as all stored tables.
+    Token,
+    /// By the key's bytes, as Cassandra's virtual tables (their partitioner is local).
+    Bytes,
+}
+
+impl KeyOrder {
+    fn compare(self, left: &PartitionKey, right: &PartitionKey) -> Ordering {
+        match self {
+            KeyOrder::Token => left.cmp(right),
+            KeyOrder::Bytes => left.bytes().cmp(right.bytes()),
+        }
+    }
+}
+
 /// Evaluates `command` over `partitions`.
 #[must_use]
-pub fn read(partitions: &BTreeMap<PartitionKey, Partition>, command: &ReadCommand) -> ReadResult {
+pub fn read(partitions: &BTreeMap<PartitionKey, Partition>, command: &ReadCommand, order: KeyOrder) -> ReadResult {
     let mut collector = RowCollector::new(command);
     match &command.target {
         ReadTarget::Partition(key) => {
@@ -20,8 +39,11 @@ pub fn read(partitions: &BTreeMap<PartitionKey, Partition>, command: &ReadComman
             }
         }
         ReadTarget::Range(range) => {
-            for partition in partitions.values().filter(|partition| range.contains(&partition.key)) {
-                if !is_done_with(command.resume.as_ref(), &partition.key)
+            let mut wanted: Vec<&Partition> =
+                partitions.values().filter(|partition| range.contains(&partition.key)).collect();
+            wanted.sort_by(|a, b| order.compare(&a.key, &b.key));
+            for partition in wanted {
+                if !is_done_with(command.resume.as_ref(), &partition.key, order)
                     && collect(partition, command, &mut collector) == Flow::Stop
                 {
                     break;
@@ -33,12 +55,11 @@ pub fn read(partitions: &BTreeMap<PartitionKey, Partition>, command: &ReadComman
 }
 
 /// Whether the page before ended after `key`.
-#[must_use]
-pub fn is_done_with(resume: Option<&ReadPosition>, key: &PartitionKey) -> bool {
-    resume.is_some_and(|position| match key.cmp(&position.key) {
-        std::cmp::Ordering::Less => true,
-        std::cmp::Ordering::Equal => position.after.is_none(),
-        std::cmp::Ordering::Greater => false,
+fn is_done_with(resume: Option<&ReadPosition>, key: &PartitionKey, order: KeyOrder) -> bool {
+    resume.is_some_and(|position| match order.compare(key, &position.key) {
+        Ordering::Less => true,
+        Ordering::Equal => position.after.is_none(),
+        Ordering::Greater => false,
     })
 }
 
@@ -155,12 +176,12 @@ mod tests {
         for direction in [Direction::Forward, Direction::Reversed] {
             for per_partition in [1, 2, u64::MAX] {
                 let whole = ReadLimits { rows_per_partition: per_partition, ..ReadLimits::NONE };
-                let expected = rows(&read(&data, &command(direction, whole)));
+                let expected = rows(&read(&data, &command(direction, whole), KeyOrder::Token));
                 for page_rows in 1..5 {
                     let mut command = command(direction, ReadLimits { rows: page_rows, ..whole });
                     let mut found = Vec::new();
                     loop {
-                        let page = read(&data, &command);
+                        let page = read(&data, &command, KeyOrder::Token);
                         assert!(page.row_count() <= page_rows);
                         found.extend(rows(&page));
                         command.resume = page.next;
@@ -178,9 +199,9 @@ mod tests {
     fn a_partition_with_a_static_row_only_counts_unless_the_clustering_is_restricted() {
         let data = data(&[("b", &[])]);
         let free = command(Direction::Forward, ReadLimits::NONE);
-        assert_eq!(rows(&read(&data, &free)), [("b".to_owned(), None)]);
+        assert_eq!(rows(&read(&data, &free, KeyOrder::Token)), [("b".to_owned(), None)]);
         let restricted = ReadLimits { static_only_counts: false, ..ReadLimits::NONE };
-        assert!(rows(&read(&data, &command(Direction::Forward, restricted))).is_empty());
+        assert!(rows(&read(&data, &command(Direction::Forward, restricted), KeyOrder::Token)).is_empty());
     }
 
     #[test]
@@ -189,7 +210,7 @@ mod tests {
         let partition = data.values_mut().next().expect("one partition");
         let clustering = types().clustering(&[1i32.to_be_bytes()]);
         partition.row_mut(&clustering).add_cell(COLUMN, Cell::tombstone(2, 50));
-        let result = read(&data, &command(Direction::Forward, ReadLimits::NONE));
+        let result = read(&data, &command(Direction::Forward, ReadLimits::NONE), KeyOrder::Token);
         assert_eq!(rows(&result), [("a".to_owned(), Some(2))]);
         assert_eq!(result.stats.tombstones, 1);
     }

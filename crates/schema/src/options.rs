@@ -230,7 +230,9 @@ fn caching(entries: &[(String, String)]) -> Result<BTreeMap<String, String>, Opt
             unknown.join(", ")
         )));
     }
-    let mut caching = TableParams::default().caching;
+    // What is not named is off, once the option is given at all.
+    let off = |name: &str| (name.to_owned(), "NONE".to_owned());
+    let mut caching = BTreeMap::from([off("keys"), off("rows_per_partition")]);
     for (key, value) in entries {
         let upper = value.to_ascii_uppercase();
         let is_word = upper == "ALL" || upper == "NONE";

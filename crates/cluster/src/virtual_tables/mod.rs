@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use helenus_data::TableId;
-use helenus_data::in_memory;
+use helenus_data::in_memory::{self, KeyOrder};
 use helenus_data::read::{ReadCommand, ReadResult};
 use helenus_env::LocalBoxFuture;
 use helenus_schema::system::table_id;
@@ -30,6 +30,8 @@ pub struct VirtualRead {
     pub table: Arc<Table>,
     pub schema: Arc<SchemaSnapshot>,
     pub topology: Arc<Topology>,
+    /// Tables that were truncated and when, in microseconds.
+    pub truncated: Vec<(TableId, i64)>,
 }
 
 /// Computes all rows of one table.
@@ -92,8 +94,13 @@ impl VirtualTables {
         let provider = self.providers.borrow().get(&command.table).cloned().ok_or(ClusterError::UnknownTable)?;
         let table = context.schema.table_by_id(command.table).cloned().ok_or(ClusterError::UnknownTable)?;
         // The newest schema, not the request's: a client that polls for agreement must see what was just changed.
-        let read = VirtualRead { table, schema: cluster.schema(), topology: Arc::clone(cluster.topology()) };
+        let schema = cluster.schema();
+        let is_virtual = schema.keyspace(&table.keyspace).is_some_and(|keyspace| keyspace.is_virtual());
+        let order = if is_virtual { KeyOrder::Bytes } else { KeyOrder::Token };
+        let truncated = schema.tables().filter_map(|table| Some((table.id, cluster.storage().truncated_at(table.id)?)));
+        let truncated = truncated.collect();
+        let read = VirtualRead { table, schema, topology: Arc::clone(cluster.topology()), truncated };
         let rows = provider(read).await?;
-        Ok(in_memory::read(&rows.into_partitions(), command))
+        Ok(in_memory::read(&rows.into_partitions(), command, order))
     }
 }

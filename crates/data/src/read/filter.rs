@@ -9,6 +9,7 @@ use helenus_types::{CqlType, composite};
 
 use crate::Blob;
 use crate::cell::ColumnId;
+use crate::counter;
 use crate::key::PartitionKey;
 use crate::row::{ColumnData, Row};
 
@@ -102,6 +103,10 @@ fn key_component(key: &PartitionKey, index: usize, count: usize) -> Option<&[u8]
 impl FilterTerm {
     fn accepts_column(&self, data: &ColumnData, now_secs: i64) -> bool {
         match data {
+            // A counter's cell holds a context; what clients compare is its sum.
+            ColumnData::Simple(cell) if self.ty == CqlType::Counter => {
+                cell.is_live(now_secs) && self.accepts_value(&counter::total(&cell.value).to_be_bytes())
+            }
             ColumnData::Simple(cell) => cell.is_live(now_secs) && self.accepts_value(&cell.value),
             ColumnData::Complex(complex) => {
                 let mut live = complex.cells.iter().filter(|(_, cell)| cell.is_live(now_secs));
@@ -131,7 +136,8 @@ impl FilterTerm {
     }
 
     fn accepts_value(&self, found: &[u8]) -> bool {
-        let compare = |wanted: &Blob| self.ty.compare(found, wanted);
+        let ty = if self.ty == CqlType::Counter { &CqlType::Bigint } else { &self.ty };
+        let compare = |wanted: &Blob| ty.compare(found, wanted);
         match &self.operator {
             FilterOperator::Equal(wanted) => compare(wanted) == Ordering::Equal,
             FilterOperator::Less(wanted) => compare(wanted) == Ordering::Less,
