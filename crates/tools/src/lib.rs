@@ -1,1 +1,3 @@
-//! Room `tools` of Helenus; see ARCHITECTURE.md.
+//! Tools: clients of a node and of its files. `nodetool` speaks to the admin API and holds no rules of its own.
+
+pub mod nodetool;
