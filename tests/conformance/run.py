@@ -26,6 +26,7 @@ from suite.answer import render  # noqa: E402
 from suite.case import DEFAULT_PROTOCOL, BadCase, Case  # noqa: E402
 from suite.connection import Connection, ConnectionLost  # noqa: E402
 from suite.golden import BadGolden, Golden, compare  # noqa: E402
+from suite.known import KnownDifferences  # noqa: E402
 from suite.selftest import self_test  # noqa: E402
 from suite.session import Session  # noqa: E402
 
@@ -98,7 +99,7 @@ def command_record(arguments):
 def command_compare(arguments):
     cases = find_cases(arguments.files)
     open_connection(arguments).close()  # no server, no report
-    return report(run_cases(cases, arguments), arguments)
+    return report(run_cases(cases, arguments), arguments, KnownDifferences.read())
 
 
 def command_verify_tenth(arguments):
@@ -111,11 +112,12 @@ def command_verify_tenth(arguments):
     stale = [case.name for case in chosen if Golden.read(case.golden_path).release_version != version]
     if stale:
         print(f"recorded from another version than {version}: {', '.join(stale)}")
-    return report(run_cases(chosen, arguments), arguments) or (1 if stale else 0)
+    return report(run_cases(chosen, arguments), arguments, KnownDifferences({})) or (1 if stale else 0)
 
 
-def report(results, arguments):
-    """Prints what differs, then a table by file, then one line of sums. Answers 1 when anything differs."""
+def report(results, arguments, known):
+    """Prints what differs, then a table by file, then one line of sums. Answers 1 when anything differs that
+    `differences.tsv` does not list, or when it lists what does not differ any more."""
     table, passed, failed, records = [], 0, 0, []
     for case, answers, seconds in results:
         try:
@@ -123,7 +125,7 @@ def report(results, arguments):
         except (OSError, BadGolden) as error:
             golden = Golden("none", [])
             print(f"{case.name}: {error}")
-        differences = compare(golden, answers)
+        differences = known.without_listed(case, compare(golden, answers))
         for statement, expected, actual in differences:
             if not arguments.quiet:
                 print_difference(case, statement, expected, actual, arguments.list_failures)
@@ -140,8 +142,12 @@ def report(results, arguments):
     print(f"\n{'file':<{width}}  passed  failed  seconds")
     for name, good, bad, seconds in table:
         print(f"{name:<{width}}  {good:>6}  {bad:>6}  {seconds:>7.1f}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    stale = known.stale({case.name for case, *_ in records})
+    for name, key in stale:
+        print(f"differences.tsv: {name}: {key}: does not differ any more, take it out")
+    print(f"differences listed: {known.summary()}")
+    print(f"{passed - known.met} passed, {failed + len(stale)} failed")
+    return 1 if failed or stale or not passed else 0
 
 
 def print_causes(records):
