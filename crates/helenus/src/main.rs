@@ -28,7 +28,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a node.
-    Start(Start),
+    Start(Box<Start>),
     /// Print version and commit.
     Version,
     /// Print a configuration file with every setting and its default.
@@ -71,7 +71,7 @@ struct Start {
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Start(start) => run(start),
+        Command::Start(start) => run(*start),
         Command::Version => {
             println!("helenus {} ({})", BUILD.version, BUILD.commit);
             ExitCode::SUCCESS

@@ -11,6 +11,7 @@ mod server_port;
 mod auth;
 mod cql;
 mod metrics;
+mod work;
 mod virtual_tables;
 
 mod admin;

@@ -88,6 +88,8 @@ pub struct MetricsSnapshot {
     pub right_shard: u64,
     pub reversed: u64,
     pub allow_filtering: u64,
+    pub authentication_successes: u64,
+    pub authentication_failures: u64,
 }
 
 impl ShardMetrics {
@@ -117,6 +119,8 @@ impl ShardMetrics {
             right_shard: self.right_shard.get(),
             reversed: self.reversed.get(),
             allow_filtering: self.allow_filtering.get(),
+            authentication_successes: self.authentication_successes.get(),
+            authentication_failures: self.authentication_failures.get(),
         }
     }
 }

@@ -141,11 +141,6 @@ impl Node {
         let counts = self.connection_counts.iter().map(|count| count.load(Ordering::Relaxed));
         (0u32..).zip(counts).min_by_key(|(shard, count)| (*count, *shard)).map_or(0, |(shard, _)| shard)
     }
-
-    #[must_use]
-    pub fn connection_counts(&self) -> Vec<u32> {
-        self.connection_counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
-    }
 }
 
 /// Waits until the node is in `phase` or beyond it; at once when it is.

@@ -30,7 +30,7 @@ use crate::cql::listener::{Accepted, Listeners};
 use crate::cql::{connection, events};
 use crate::metrics::{ShardMetrics, StatementKind};
 use crate::node::{Node, Phase, reached};
-use crate::server_port::ServerJob;
+use crate::server_port::{ServerJob, ServerLinks};
 use crate::virtual_tables;
 
 /// Part of a shard's request memory that flushes and metadata keep for themselves.
@@ -72,6 +72,7 @@ pub struct ShardPlan {
     pub all_events: Vec<Sender<Event>>,
     /// What the admin API asks of this shard.
     pub jobs: Receiver<ServerJob>,
+    pub links: ServerLinks,
     pub reports: Sender<Report>,
 }
 
@@ -86,6 +87,8 @@ pub(crate) struct ShardServer {
     pub memory: MemoryBudget,
     pub clients: Clients,
     pub metrics: ShardMetrics,
+    /// All shards' servers, for what is shown of the whole node.
+    pub links: ServerLinks,
     all_events: Vec<Sender<Event>>,
     prepared_kinds: RefCell<BTreeMap<Vec<u8>, StatementKind>>,
 }
@@ -136,7 +139,7 @@ async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String
     if stopping() {
         return storage.shutdown(false).await.map_err(|error| chain(&error));
     }
-    let server = start_server(env.clone(), shard.number(), shard_count, &node, cluster, plan.all_events)?;
+    let server = start_server(env.clone(), shard_count, &node, cluster, plan.links, plan.all_events)?;
     virtual_tables::register(&server);
     let event_server = Rc::clone(&server);
     let event_task = env.spawn("publish events", async move {
@@ -200,10 +203,10 @@ async fn first_superuser(env: &Env, node: &Node, cluster: &Cluster) -> Result<Op
 
 fn start_server(
     env: Env,
-    shard: u32,
     shard_count: u32,
     node: &Arc<Node>,
     cluster: Rc<Cluster>,
+    links: ServerLinks,
     all_events: Vec<Sender<Event>>,
 ) -> Result<Rc<ShardServer>, String> {
     let reserve = node.config.memory.requests / u64::from(shard_count) / MEMORY_RESERVE_SHARE;
@@ -211,7 +214,7 @@ fn start_server(
     let processor = QueryProcessor::new(Rc::clone(&cluster), query_config(node), Arc::clone(&node.prepared));
     Ok(Rc::new(ShardServer {
         env,
-        shard,
+        shard: cluster.shard().number(),
         shard_count,
         node: Arc::clone(node),
         cluster,
@@ -219,6 +222,7 @@ fn start_server(
         memory,
         clients: Clients::default(),
         metrics: ShardMetrics::default(),
+        links,
         all_events,
         prepared_kinds: RefCell::default(),
     }))

@@ -124,10 +124,8 @@ async fn run_node(env: Env, layers: &Layers, build: Build) -> Result<(), StartEr
         Err(error) => Err(error),
     };
     node.enter(Phase::Drain);
-    if outcome.is_ok() {
-        if env.timeout(DRAIN_LIMIT, node.all_drained()).await.is_err() {
-            tracing::warn!("some requests were cut off by the stop");
-        }
+    if outcome.is_ok() && env.timeout(DRAIN_LIMIT, node.all_drained()).await.is_err() {
+        tracing::warn!("some requests were cut off by the stop");
     }
     node.enter(Phase::Stop);
     let ends = env.timeout(STOP_LIMIT, shards.join()).await;
@@ -281,6 +279,7 @@ fn start_shards(
             events,
             all_events: event_senders.clone(),
             jobs,
+            links: links.clone(),
             reports: report_sender.clone(),
         }));
     }

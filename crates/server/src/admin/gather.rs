@@ -5,47 +5,16 @@ use std::sync::Arc;
 
 use helenus_data::TableId;
 use helenus_schema::{KeyspaceOrigin, SchemaSnapshot, Table};
-use helenus_storage::{Histogram, StorageStats, TableStats};
+use helenus_storage::{Histogram, TableStats};
 
 use super::api::Distribution;
 use super::problem::Refusal;
 use super::AdminState;
-
-/// One shard at one moment.
-#[derive(Clone, Debug)]
-pub(super) struct ShardView {
-    pub shard: u32,
-    pub connections: usize,
-    pub storage: StorageStats,
-    pub request_memory_bytes: u64,
-    pub slow_polls: u64,
-    pub longest_poll_micros: u64,
-    pub task_panics: u64,
-    pub cross_shard_requests: u64,
-    pub local_requests: u64,
-    pub timeouts: u64,
-    pub in_flight: u64,
-}
+use crate::work::ShardView;
 
 impl AdminState {
     pub(super) async fn shard_views(&self) -> Result<Vec<ShardView>, Refusal> {
-        let views = self.links.run_on_all(|server| async move {
-            let polls = server.env.polls();
-            let metrics = &server.cluster.metrics;
-            ShardView {
-                shard: server.shard,
-                connections: server.clients.count(),
-                storage: server.cluster.storage().stats(),
-                request_memory_bytes: server.memory.used_bytes(),
-                slow_polls: polls.slow_count(),
-                longest_poll_micros: u64::try_from(polls.longest().as_micros()).unwrap_or(u64::MAX),
-                task_panics: polls.panic_count(),
-                cross_shard_requests: metrics.cross_shard_requests.get(),
-                local_requests: metrics.local_requests.get(),
-                timeouts: metrics.timeouts.get(),
-                in_flight: server.clients.list().iter().map(|client| u64::from(client.in_flight.get())).sum(),
-            }
-        });
+        let views = self.links.run_on_all(|server| async move { ShardView::of(&server) });
         Ok(views.await?)
     }
 

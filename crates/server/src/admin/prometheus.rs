@@ -9,10 +9,11 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use helenus_storage::{Histogram, TableStats};
 
-use super::gather::{ShardView, resident_bytes};
+use super::gather::resident_bytes;
 use super::problem::Refusal;
 use super::{AdminState, Shared};
 use crate::metrics::MetricsSnapshot;
+use crate::work::ShardView;
 
 /// Upper borders in microseconds; fewer than the histograms have, because every one is a time series.
 const BORDERS_MICROS: [u64; 16] = [
@@ -160,6 +161,8 @@ fn request_metrics(page: &mut Page, snapshots: &[MetricsSnapshot]) {
         s.wrong_shard
     });
     counter("token_aware_requests_total", "Prepared requests on the shard that owns their token.", |s| s.right_shard);
+    counter("authentication_successes_total", "Logins.", |s| s.authentication_successes);
+    counter("authentication_failures_total", "Refused logins.", |s| s.authentication_failures);
     counter("reversed_requests_total", "Reads against the clustering order.", |s| s.reversed);
     counter("allow_filtering_requests_total", "Reads with ALLOW FILTERING.", |s| s.allow_filtering);
     counter("overloaded_requests_total", "Requests refused for want of memory or bytes in flight.", |s| s.overloaded);

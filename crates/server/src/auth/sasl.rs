@@ -11,7 +11,7 @@ pub(super) fn parse_plain(token: &[u8]) -> Result<(String, String), &'static str
     let (name, password) = match parts.as_slice() {
         [_, name, password] => (*name, *password),
         [] | [_] => return Err("Password must not be null"),
-        [_, password] if password.is_empty() => return Err("Password must not be null"),
+        [_, []] => return Err("Password must not be null"),
         [_, _] => return Err("Authentication ID must not be null"),
         _ => return Err(FORMAT),
     };

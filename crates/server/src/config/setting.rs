@@ -162,6 +162,21 @@ fn class_expected(known: &[&str]) -> String {
 }
 
 impl Older {
+    /// A value of the setting as this spelling has it; `None` where it cannot.
+    #[must_use]
+    pub fn show(&self, value: &Value) -> Option<String> {
+        let (OlderMeaning::InUnit(unit) | OlderMeaning::InUnitOrUnset(unit)) = self.meaning else { return None };
+        let (amount, per_unit) = match (value, unit) {
+            (Value::Duration(duration), "ms") => (u64::try_from(duration.as_millis()).ok()?, 1),
+            (Value::Duration(duration), "s") => (duration.as_secs(), 1),
+            (Value::Size(bytes), "B") => (*bytes, 1),
+            (Value::Size(bytes), "KiB") => (*bytes, 1 << 10),
+            (Value::Size(bytes), "MiB") | (Value::Rate(bytes), "MiB/s") => (*bytes, 1 << 20),
+            _ => return None,
+        };
+        Some((amount / per_unit).to_string())
+    }
+
     /// The value as the setting itself would spell it.
     #[must_use]
     pub fn translate(&self, node: &Node) -> Node {
@@ -213,5 +228,6 @@ mod tests {
         assert_eq!(older.translate(&Node::Text("5000".to_owned())), Node::Text("5000ms".to_owned()));
         assert_eq!(older.translate(&Node::Text("-1".to_owned())), Node::Null);
         assert_eq!(older.translate(&Node::Text("2.5".to_owned())), Node::Text("3ms".to_owned()));
+        assert_eq!(older.show(&Value::Duration(Duration::from_secs(2))).as_deref(), Some("2000"));
     }
 }

@@ -11,6 +11,12 @@ use super::tree::{Node, Placed};
 /// Names that Cassandra 5.0.9 knows and that change nothing here, one a line.
 const WITHOUT_EFFECT: &str = include_str!("without_effect.txt");
 
+/// Settings whose values nobody is shown.
+const SECRETS: [&str; 1] = ["auth_superuser_salted_password"];
+
+/// Cassandra's word for that.
+const REDACTED: &str = "<REDACTED>";
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -149,9 +155,26 @@ impl Values {
         warnings
     }
 
-    /// Name and value as in a file, `None` for unset, by name.
+    /// Name and value as in a file, `None` for unset, by name. Secrets are not shown.
     pub fn shown(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
-        self.entries.iter().map(|(name, entry)| (*name, entry.shown.as_deref()))
+        self.entries.iter().map(|(name, entry)| match entry.shown.as_deref() {
+            Some(_) if SECRETS.contains(name) => (*name, Some(REDACTED)),
+            shown => (*name, shown),
+        })
+    }
+
+    /// As [`Self::shown`], and again under older names, in their unit.
+    #[must_use]
+    pub fn shown_with_older_spellings(&self) -> BTreeMap<&'static str, Option<String>> {
+        let mut all: BTreeMap<&'static str, Option<String>> =
+            self.shown().map(|(name, value)| (name, value.map(ToOwned::to_owned))).collect();
+        for setting in settings::all() {
+            let value = self.entry(setting.name).value.as_ref();
+            for older in setting.older {
+                all.insert(older.name, value.and_then(|value| older.show(value)));
+            }
+        }
+        all
     }
 
     #[must_use]

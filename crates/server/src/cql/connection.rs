@@ -35,6 +35,7 @@ use super::output::Output;
 use super::{request, supported};
 use crate::auth::AuthOutcome;
 use crate::config::AuthMethod;
+use crate::metrics::ShardMetrics;
 use crate::node::{Phase, reached};
 use crate::shard::ShardServer;
 
@@ -305,6 +306,7 @@ impl Connection {
         let address = self.client.address.ip();
         match self.server.node.auth.authenticate(&self.server.env, token, address).await {
             AuthOutcome::Accepted { role } => {
+                ShardMetrics::count(&self.server.metrics.authentication_successes);
                 self.become_ready(inbound);
                 *self.client.role.borrow_mut() = Some(role.clone());
                 self.session.borrow_mut().role = Some(role);
@@ -312,6 +314,7 @@ impl Connection {
                 None
             }
             AuthOutcome::Refused { text } => {
+                ShardMetrics::count(&self.server.metrics.authentication_failures);
                 self.answer_error(header, ErrorBody::BadCredentials, text);
                 None // The client may try again on the same connection, as with Cassandra.
             }
@@ -332,12 +335,12 @@ impl Connection {
             match admitted {
                 Ok(guard) => break guard,
                 Err(refused) if self.throws_on_overload.get() => {
-                    self.server.metrics.overloaded.set(self.server.metrics.overloaded.get() + 1);
+                    ShardMetrics::count(&self.server.metrics.overloaded);
                     self.answer_error(header, ErrorBody::Overloaded, refused.to_string());
                     return None;
                 }
                 Err(_) => {
-                    self.server.metrics.reads_paused.set(self.server.metrics.reads_paused.get() + 1);
+                    ShardMetrics::count(&self.server.metrics.reads_paused);
                     tokio::select! {
                         () = self.finished.notified() => {}
                         () = self.server.env.sleep(CAPACITY_POLL) => {}

@@ -206,7 +206,7 @@ fn operation_of(request: &Request, kind: StatementKind) -> Operation {
 }
 
 fn count_unpaged(server: &ShardServer, page_size: Option<i32>, kind: StatementKind) {
-    if kind == StatementKind::Read && !page_size.is_some_and(|rows| 0 < rows) {
+    if kind == StatementKind::Read && page_size.is_none_or(|rows| rows <= 0) {
         ShardMetrics::count(&server.metrics.unpaged);
     }
 }

@@ -1,8 +1,46 @@
 //! Virtual tables of `system_views`: what this node is doing right now, as Cassandra 5.0.9 shows it, column for column.
+//!
+//! The contents are gathered from all shards whenever somebody reads; `in_memory` of `data` then evaluates the query.
 
-use std::rc::Rc;
+mod caches;
+mod clients;
+mod settings;
+mod sstable_tasks;
+mod thread_pools;
 
+use std::future::Future;
+use std::rc::{Rc, Weak};
+
+use helenus_cluster::virtual_tables::VirtualRead;
+use helenus_cluster::{ClusterError, TableRows};
+use helenus_env::LocalBoxFuture;
+
+use crate::server_port::Stopping;
 use crate::shard::ShardServer;
 
 /// Gives the tables their contents, on one shard.
-pub fn register(_server: &Rc<ShardServer>) {}
+pub(crate) fn register(server: &Rc<ShardServer>) {
+    register_one(server, "caches", caches::rows);
+    register_one(server, "clients", clients::rows);
+    register_one(server, "settings", settings::rows);
+    register_one(server, "sstable_tasks", sstable_tasks::rows);
+    register_one(server, "thread_pools", thread_pools::rows);
+}
+
+fn register_one<P, F>(server: &Rc<ShardServer>, table: &'static str, provider: P)
+where
+    P: Fn(Rc<ShardServer>, VirtualRead) -> F + Copy + 'static,
+    F: Future<Output = Result<TableRows, Stopping>> + 'static,
+{
+    // The cluster holds the provider and the server the cluster: a strong reference back would keep both for ever.
+    let weak: Weak<ShardServer> = Rc::downgrade(server);
+    let provide = move |read: VirtualRead| -> LocalBoxFuture<Result<TableRows, ClusterError>> {
+        let server = weak.upgrade();
+        Box::pin(async move {
+            let server = server.ok_or(ClusterError::ShardGone { shard: 0 })?;
+            let shard = server.shard;
+            provider(server, read).await.map_err(|Stopping| ClusterError::ShardGone { shard })
+        })
+    };
+    server.cluster.virtual_tables().register("system_views", table, Rc::new(provide));
+}

@@ -8,10 +8,11 @@ use helenus_storage::TableStats;
 
 use super::Answer;
 use crate::admin::api;
-use crate::admin::gather::{ShardView, load_bytes, resident_bytes};
+use crate::admin::gather::{load_bytes, resident_bytes};
 use crate::admin::problem::Refusal;
 use crate::admin::{AdminState, Shared};
 use crate::node::Phase;
+use crate::work::ShardView;
 
 #[utoipa::path(get, path = "/api/v1/node", responses((status = 200, body = api::Node)))]
 pub(in crate::admin) async fn node(State(state): State<Shared>) -> Answer<api::Node> {

@@ -81,7 +81,8 @@ pub(in crate::admin) async fn take(
         });
         linked.await?.map_err(Refusal::Failed)?;
     }
-    tracing::info!(tag, tables = tables.len(), "a snapshot was taken");
+    // Storage flushes in any case: a snapshot without the newest writes would be one of no moment at all.
+    tracing::info!(tag, tables = tables.len(), skip_flush = wanted.skip_flush, "a snapshot was taken");
     Ok(Json(SnapshotTaken { tag }))
 }
 

@@ -202,6 +202,7 @@ pub(in crate::admin) async fn compact(
     Body(wanted): Body<TableSelection>,
 ) -> Answer<Nothing> {
     let ids: Arc<[TableId]> = selected(&*state.schema().await?, &wanted)?.into();
+    let tables = ids.len();
     let compacted = state.links.run_on_all(move |server: Rc<ShardServer>| {
         let ids = Arc::clone(&ids);
         async move {
@@ -212,6 +213,7 @@ pub(in crate::admin) async fn compact(
             Ok(())
         }
     });
+    tracing::info!(tables, split_output = wanted.split_output, "a major compaction was asked for");
     compacted.await?.into_iter().collect::<Result<Vec<()>, String>>().map_err(Refusal::Failed)?;
     Ok(nothing())
 }
