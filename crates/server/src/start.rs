@@ -185,7 +185,11 @@ async fn take_holdings(env: &Env, config: &Config) -> Result<Holdings, StartErro
         )),
     })?;
     let listeners = Listeners::bind(config.cql, config.shard_aware_port).map_err(|(address, error)| {
-        let flag = if address == config.cql { "--cql-port" } else { "--set native_shard_aware_transport_port=PORT" };
+        let flag = match error.kind() {
+            io::ErrorKind::AddrNotAvailable => "--address",
+            _ if address == config.cql => "--cql-port",
+            _ => "--set native_shard_aware_transport_port=PORT",
+        };
         refused(format!("cannot listen on {address} for CQL: {}; choose another with {flag}", reason(&error)))
     })?;
     let admin = match config.admin {
