@@ -29,6 +29,8 @@ struct Arguments {
 enum Command {
     /// Run a node.
     Start(Box<Start>),
+    /// Look at a running node and tell it what to do, as Cassandra's nodetool does.
+    Nodetool(helenus_tools::nodetool::Command),
     /// Print version and commit.
     Version,
     /// Print a configuration file with every setting and its default.
@@ -72,6 +74,7 @@ struct Start {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Start(start) => run(*start),
+        Command::Nodetool(command) => helenus_tools::nodetool::run(&command),
         Command::Version => {
             println!("helenus {} ({})", BUILD.version, BUILD.commit);
             ExitCode::SUCCESS
