@@ -92,13 +92,17 @@ impl Compiled {
                 None => Plan::Other(Box::new(statement)),
             },
         };
+        let variables = ResultMetadata::new(markers.specs());
+        // They go with the table's name, which is only said once when all markers have it.
         let partition_key_indexes = match &*tables {
-            [table] => markers.partition_key_indexes(table.partition_key().len()).unwrap_or_default(),
+            [table] if is_of(&variables, table) => {
+                markers.partition_key_indexes(table.partition_key().len()).unwrap_or_default()
+            }
             _ => Vec::new(),
         };
         Ok(Self {
             plan,
-            variables: Arc::new(ResultMetadata::new(markers.specs())),
+            variables: Arc::new(variables),
             partition_key_indexes,
             is_fully_qualified,
             keyspace,
@@ -128,6 +132,10 @@ impl Compiled {
             Plan::Modify(_) | Plan::Batch(_) | Plan::Other(_) => empty_metadata_id(),
         }
     }
+}
+
+fn is_of(variables: &ResultMetadata, table: &Table) -> bool {
+    variables.columns().iter().all(|column| *column.table == *table.name && *column.keyspace == *table.keyspace)
 }
 
 /// Whether all tables are named with their keyspaces. Statements that are not about a table's content never are.

@@ -2,6 +2,7 @@
 //!
 //! Source: Cassandra 5.0, `cql3.statements.DescribeStatement`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -120,7 +121,14 @@ fn state(version: Uuid, offset: usize) -> Bytes {
 
 fn tables(keyspace: &Keyspace) -> impl Iterator<Item = Element<'_>> {
     let is_virtual = keyspace.is_virtual();
-    keyspace.tables.values().map(move |table| Element::Table { table, is_virtual })
+    by_name(&keyspace.tables).map(move |table| Element::Table { table, is_virtual })
+}
+
+/// As DESCRIBE sorts: whatever the case.
+fn by_name<V>(named: &BTreeMap<Box<str>, Arc<V>>) -> impl Iterator<Item = &V> {
+    let mut entries: Vec<(&Box<str>, &Arc<V>)> = named.iter().collect();
+    entries.sort_by_key(|(name, _)| name.to_lowercase());
+    entries.into_iter().map(|(_, value)| &**value)
 }
 
 /// The keyspace itself, its types (those that others use first) and its tables.
@@ -162,7 +170,7 @@ impl<'a> DescribeContext<'a> {
             }
             DescribeTarget::Tables => return Ok((self.listed()?.into_iter().flat_map(tables).collect(), true)),
             DescribeTarget::Types => {
-                let types = |keyspace: &'a Keyspace| keyspace.types.values().map(|ty| Element::Type(ty));
+                let types = |keyspace: &'a Keyspace| by_name(&keyspace.types).map(Element::Type);
                 return Ok((self.listed()?.into_iter().flat_map(types).collect(), true));
             }
             DescribeTarget::Functions | DescribeTarget::Aggregates => {

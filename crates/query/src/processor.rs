@@ -28,7 +28,7 @@ use crate::modify::{BatchKind, BatchStatementRef, ModifyPlan, ModifyRequest, exe
 use crate::outcome::{PreparedOutcome, QueryOutcome, QueryResult, Session};
 use crate::registry::{PreparedEntry, PreparedId, PreparedRegistry, prepared_id};
 use crate::restrictions::quoted_name;
-use crate::select::SelectRequest;
+use crate::select::{SelectRequest, empty_metadata_id, plain_metadata_id};
 use crate::terms::{Bind, Value};
 
 /// How often a schema change is computed again when others come first.
@@ -127,11 +127,13 @@ impl QueryProcessor {
         // Under both ids: clients that knew the other one from elsewhere need not prepare again.
         let unqualified = prepared_id(text, None);
         let qualified = prepared_id(text, keyspace);
+        let is_known = self.registry.contains(&unqualified, &schema) && self.registry.contains(&qualified, &schema);
         self.registry.put(unqualified, &entry, &schema, budget);
         self.registry.put(qualified, &entry, &schema, budget);
         let mut warnings = Vec::new();
         let id = if compiled.is_fully_qualified { unqualified } else { qualified };
-        if !compiled.is_fully_qualified {
+        let is_told = compiled.is_fully_qualified || (is_known && keyspace.is_some());
+        if !is_told {
             session.warn_of_use(&id, keyspace, &mut warnings);
         }
         let prepared = Prepared {
@@ -188,7 +190,15 @@ impl QueryProcessor {
                         let current = &plan.selection.metadata_id;
                         with_known_metadata(rows, current, entry, result_metadata_id, parameters)
                     }
-                    Plan::Modify(_) | Plan::Batch(_) | Plan::Other(_) => rows,
+                    Plan::Other(_) => {
+                        let current = rows
+                            .metadata
+                            .as_ref()
+                            .map_or_else(empty_metadata_id, |metadata| plain_metadata_id(metadata));
+                        with_known_metadata(rows, &current, entry, result_metadata_id, parameters)
+                    }
+                    // Conditional statements answer what no client can know beforehand.
+                    Plan::Modify(_) | Plan::Batch(_) => rows,
                 };
                 outcome.result = QueryResult::Rows(rows);
             }

@@ -87,6 +87,11 @@ impl PreparedRegistry {
         self.entries().by_id.get(id).map(Arc::clone)
     }
 
+    /// Whether a statement is prepared and its tables are still what they were.
+    pub(crate) fn contains(&self, id: &PreparedId, schema: &SchemaSnapshot) -> bool {
+        self.entries().by_id.get(id).is_some_and(|entry| entry.is_current(schema))
+    }
+
     /// Keeps what is there already when it is as good.
     pub(crate) fn put(&self, id: PreparedId, entry: &Arc<PreparedEntry>, schema: &SchemaSnapshot, budget: usize) {
         let mut entries = self.entries();

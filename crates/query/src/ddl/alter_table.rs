@@ -42,7 +42,7 @@ pub fn alter(context: &DdlContext<'_>, keyspace: &str, alter: &AlterTable) -> Re
         }
         AlterTableChange::Rename { renames, if_exists } => rename(table, renames, *if_exists)?,
         AlterTableChange::DropCompactStorage => {
-            return Err(invalid!("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use."));
+            return Err(invalid!("Cannot DROP COMPACT STORAGE on table without COMPACT STORAGE"));
         }
         AlterTableChange::Properties(properties) => {
             let options = to_options(properties);

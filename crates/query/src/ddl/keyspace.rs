@@ -80,7 +80,11 @@ pub fn alter(context: &DdlContext<'_>, alter: &AlterKeyspace) -> Result<DdlOutco
     };
     let before = &keyspace.params;
     let (replication, mut warnings) = match attributes.replication.filter(|map| map.contains_key("class")) {
-        None => (before.replication.clone(), Vec::new()),
+        None => {
+            let mut warnings = Vec::new();
+            warn_of_factors(context, name, &before.replication, &mut warnings);
+            (before.replication.clone(), warnings)
+        }
         Some(new) => resolve_replication(context, name, new, &before.replication)?,
     };
     let params =
@@ -202,6 +206,15 @@ fn parse_factor(text: &str) -> Result<i32> {
         return Err(config(format!("Replication factor must be non-negative, found {factor}")));
     }
     Ok(factor)
+}
+
+/// Of a replication that was accepted earlier.
+fn warn_of_factors(context: &DdlContext<'_>, keyspace: &str, replication: &Replication, warnings: &mut Vec<String>) {
+    let is_simple = replication.get("class").is_some_and(|class| class == SIMPLE);
+    for (name, factor) in replication.iter().filter(|(name, _)| *name != "class") {
+        let data_center = (!is_simple).then_some(name.as_str());
+        warn_of_factor(context, keyspace, factor.parse().unwrap_or(0), data_center, warnings);
+    }
 }
 
 fn warn_of_factor(

@@ -188,7 +188,10 @@ fn check_key_type(name: &str, ty: &CqlType, keyspace: &str) -> Result<()> {
     if ty.is_multi_cell() {
         return Err(match ty {
             CqlType::Udt(udt, _) => {
-                invalid!("Invalid non-frozen user-defined type {keyspace}.{} for PRIMARY KEY column '{name}'", udt.name)
+                invalid!(
+                    "Invalid non-frozen user-defined type \"{keyspace}.{}\" for PRIMARY KEY column '{name}'",
+                    udt.name
+                )
             }
             other => invalid!("Invalid non-frozen collection type {other} for PRIMARY KEY column '{name}'"),
         });

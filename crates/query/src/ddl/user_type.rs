@@ -12,7 +12,7 @@ use helenus_types::{UserType, UserTypeField};
 use crate::ddl::{DdlContext, DdlOutcome, type_event};
 use crate::error::{Result, ensure, invalid};
 use crate::restrictions::quoted_name;
-use crate::terms::{display_type_name, resolve_type};
+use crate::terms::{display_resolved_type_name, resolve_type};
 
 fn check_field_type(name: &TypeName) -> Result<()> {
     ensure!(*name != TypeName::Native(NativeType::Counter), "A user type cannot contain counters");
@@ -72,7 +72,7 @@ pub fn alter(context: &DdlContext<'_>, keyspace: &str, alter: &AlterType) -> Res
                 return Ok(DdlOutcome::nothing());
             }
             let field_type = resolve_type(context.schema, keyspace, type_name)?;
-            let text = display_type_name(type_name, false);
+            let text = display_resolved_type_name(type_name, keyspace);
             ensure!(
                 !field_type.references_user_type(keyspace, name),
                 "Cannot add new field {field} of type {text} to user type {} as it would create a circular reference",

@@ -86,7 +86,8 @@ pub fn make<A: Argument>(
     let first = types.first().cloned().unwrap_or(CqlType::Blob);
     let scalar = |returns: CqlType, kind: ScalarKind| Ok(Function::scalar(name, types.clone(), returns, kind));
     match name {
-        "to_json" | "tojson" => scalar(CqlType::Text, ScalarKind::ToJson),
+        // The old name is forgotten, unlike those of other functions.
+        "to_json" | "tojson" => Ok(Function::scalar("to_json", types.clone(), CqlType::Text, ScalarKind::ToJson)),
         "from_json" | "fromjson" => {
             let Some(receiver) = receiver else {
                 return Err(invalid!("{name}() cannot be used in the selection clause of a SELECT statement"));

@@ -97,6 +97,8 @@ fn of_double(kind: MathKind, number: f64) -> f64 {
         MathKind::Abs => number.abs(),
         MathKind::Exp => number.exp(),
         MathKind::Log => number.ln(),
+        // The processor's NaN, which Java does not replace by its own here.
+        MathKind::Log10 if number < 0.0 => f64::from_bits(0xfff8_0000_0000_0000),
         MathKind::Log10 => number.log10(),
         MathKind::Round => java_round(number),
     }

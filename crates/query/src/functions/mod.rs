@@ -104,6 +104,17 @@ impl Function {
         format!("{NATIVE_KEYSPACE}.{}", self.name)
     }
 
+    /// Whether results of this function, when selected as they are, are announced as `LegacyTimeUUIDType`.
+    #[must_use]
+    pub fn returns_legacy_timeuuid(&self) -> bool {
+        let through_factory = matches!(
+            self.kind,
+            FunctionKind::Aggregate(AggregateKind::Min | AggregateKind::Max)
+                | FunctionKind::Scalar(ScalarKind::FromBlob { .. })
+        );
+        self.returns == CqlType::Timeuuid && through_factory
+    }
+
     /// How its result fits where `wanted` is asked for.
     #[must_use]
     pub fn test_return(&self, wanted: &CqlType) -> Assignment {
@@ -173,7 +184,7 @@ impl fmt::Display for Function {
         if &*self.name == "token" {
             f.write_str("token : (")?;
         } else {
-            write!(f, "{} : (", self.full_name())?;
+            write!(f, "{NATIVE_KEYSPACE}.{} : (", helenus_cql::maybe_quote(&self.name))?;
         }
         for (index, ty) in self.arguments.iter().enumerate() {
             let separator = if index == 0 { "" } else { ", " };

@@ -23,7 +23,7 @@ pub fn similarity(name: &str, kind: SimilarityKind, left: &[u8], right: &[u8]) -
         SimilarityKind::DotProduct => (1.0 + dot(&left, &right)) / 2.0,
         SimilarityKind::Cosine => {
             let is_zero = |vector: &[f32]| vector.iter().all(|part| *part == 0.0);
-            ensure!(!is_zero(&left) && !is_zero(&right), "Function {name} doesn't support all-zero vectors.");
+            ensure!(!is_zero(&left) && !is_zero(&right), "Function system.{name} doesn't support all-zero vectors.");
             let norms = f64::from(dot(&left, &left)) * f64::from(dot(&right, &right));
             #[expect(clippy::cast_possible_truncation, reason = "Java narrows the quotient to a float likewise")]
             let cosine = (f64::from(dot(&left, &right)) / norms.sqrt()) as f32;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use helenus_cluster::{Cluster, Consistency, Decision};
 use helenus_data::read::{ColumnSelection, PartitionRows, ReadResult};
-use helenus_data::{Clustering, Mutation, Partition, PartitionKey, Row, Slice};
+use helenus_data::{Clustering, ColumnId, Mutation, Partition, PartitionKey, Row, Slice};
 use helenus_protocol::primitives::write_value;
 use helenus_protocol::{ColumnSpec, ResultMetadata, Rows};
 use helenus_schema::{Column, Table};
@@ -59,6 +59,11 @@ pub struct CasRequest<'c> {
     range_deletions: Vec<RangeDeletion<'c>>,
     /// Columns that the answer shows when nothing was applied; `None` for all.
     shown: Option<Vec<Column>>,
+    /// Statements write regular columns: all of them are looked at, else those of conditions only.
+    writes_regulars: bool,
+    /// The same of static columns.
+    writes_statics: bool,
+    condition_columns: Vec<ColumnId>,
     now_secs: i64,
 }
 
@@ -72,6 +77,9 @@ impl<'c> CasRequest<'c> {
             updates: Vec::new(),
             range_deletions: Vec::new(),
             shown: Some(Vec::new()),
+            writes_regulars: false,
+            writes_statics: false,
+            condition_columns: Vec::new(),
             now_secs: 0,
         }
     }
@@ -87,6 +95,11 @@ impl<'c> CasRequest<'c> {
     /// Conditions that contradict those of the same row.
     pub fn add(&mut self, plan: &'c ModifyPlan, bind: &'c Bind<'c>, request: &ModifyRequest) -> Result<()> {
         self.now_secs = request.now_secs;
+        self.writes_regulars |= plan.updates_rows();
+        self.writes_statics |= !plan.statics.is_empty();
+        if let Conditions::Columns { regular, statics } = &plan.conditions {
+            self.condition_columns.extend(regular.iter().chain(statics).map(|condition| condition.column.id));
+        }
         let targets = match plan.targets(bind)? {
             Targets::Slices(slices) => {
                 for slice in slices {
@@ -206,7 +219,8 @@ impl<'c> CasRequest<'c> {
         clock: &PrependClock,
         is_batch: bool,
     ) -> Result<Decision<Rows>> {
-        let found = current.partitions.first();
+        let found = current.partitions.first().and_then(|found| self.visible(found));
+        let found = found.as_ref();
         for (target, condition) in &self.conditions {
             let row = match target {
                 Target::Static => found.and_then(|found| found.static_row.as_ref()),
@@ -241,6 +255,22 @@ impl<'c> CasRequest<'c> {
         let mutation = Mutation { table: self.table.id, schema_epoch: context.schema.epoch, partition };
         let mutations = if mutation.partition.is_empty() { Vec::new() } else { vec![mutation] };
         Ok(Decision::Apply(mutations, applied_rows(&self.table, true)))
+    }
+
+    /// What conditional writes look at: rows that consist of other columns do not exist for them.
+    fn visible(&self, found: &PartitionRows) -> Option<PartitionRows> {
+        let mut found = found.clone();
+        let is_condition = |id: ColumnId| self.condition_columns.contains(&id);
+        if !self.writes_statics {
+            found.static_row = found.static_row.filter(|row| row.columns.iter().any(|column| is_condition(column.id)));
+            if let Some(row) = &mut found.static_row {
+                row.columns.retain(|column| is_condition(column.id));
+            }
+        }
+        if !self.writes_regulars {
+            found.rows.iter_mut().for_each(|row| row.columns.retain(|column| is_condition(column.id)));
+        }
+        (found.static_row.is_some() || !found.rows.is_empty()).then_some(found)
     }
 
     fn parameters<'p>(

@@ -113,7 +113,11 @@ impl Condition {
         let path = match &self.path {
             Path::Whole => BoundPath::Whole,
             Path::Field(index) => BoundPath::Field(*index),
-            Path::Element(term) => BoundPath::Element(owned(term.bind(bind)?)?),
+            // An unset key is an empty one upstream.
+            Path::Element(term) => BoundPath::Element(match term.bind(bind)? {
+                Value::Unset => Some(Vec::new()),
+                value => owned(value)?,
+            }),
         };
         Ok(BoundCondition { column: self.column.clone(), path, operator: self.operator, values })
     }

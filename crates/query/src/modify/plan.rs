@@ -299,7 +299,7 @@ impl ModifyPlan {
             && (!self.statics.is_empty() || self.conditions.on_static())
     }
 
-    fn updates_rows(&self) -> bool {
+    pub(super) fn updates_rows(&self) -> bool {
         self.table.clustering().is_empty() || self.restrictions.has_clustering_restrictions()
     }
 

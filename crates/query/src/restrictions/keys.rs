@@ -96,6 +96,7 @@ fn make_key(values: &[&[u8]]) -> Result<PartitionKey> {
         check_key_bytes(only.len())?;
         return Ok(PartitionKey::new(only));
     }
+    check_key_bytes(values.iter().map(|value| value.len()).sum::<usize>().max(1))?;
     let packed = composite::partition_key(values)?;
     check_key_bytes(packed.len())?;
     Ok(PartitionKey::new(&packed))

@@ -20,6 +20,7 @@ use helenus_types::CqlType;
 
 pub use keys::KeySelection;
 pub use relation::{existing_column, quoted_name};
+pub use restriction::is_descending;
 
 use crate::error::{Result, ensure, invalid};
 use crate::restrictions::relation::{Restricts, TokenRestriction, to_restriction};
@@ -81,6 +82,8 @@ pub struct Restrictions {
     filters_key: bool,
     /// Some of the clustering restrictions are.
     filters_clustering: bool,
+    /// Values longer than a clustering may hold are refused; reads just do not find them.
+    checks_length: bool,
 }
 
 impl Restrictions {
@@ -96,6 +99,7 @@ impl Restrictions {
             is_key_range: false,
             filters_key: false,
             filters_clustering: false,
+            checks_length: input.form != StatementForm::Select,
         };
         for relation in input.relations {
             restrictions.add_relation(scope, input, relation, markers)?;
@@ -132,6 +136,7 @@ impl Restrictions {
             is_key_range: false,
             filters_key: false,
             filters_clustering: false,
+            checks_length: true,
         };
         for (column, term) in values {
             let set = match column.kind {

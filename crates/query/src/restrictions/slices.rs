@@ -28,7 +28,7 @@ impl Restrictions {
         let tuples = combinations.into_tuples();
         let mut clusterings = Vec::with_capacity(tuples.len());
         for tuple in &tuples {
-            let values = slices(tuple)?;
+            let values = self.clustering_values(tuple)?;
             clusterings.push(if values.is_empty() {
                 Clustering::empty()
             } else {
@@ -94,14 +94,30 @@ impl Restrictions {
             (Edge::Start, false) | (Edge::End, true) => Side::After,
         };
         match prefix.iter().position(Value::is_null) {
-            None => Ok(self.table.clustering_types().bound(&slices(prefix)?, side)),
+            None => Ok(self.table.clustering_types().bound(&self.clustering_values(prefix)?, side)),
             Some(at) => {
                 let (before, _) = prefix.split_at(at);
                 let descending = self.table.clustering().get(at).is_some_and(is_descending);
                 let side = if descending { Side::After } else { Side::Before };
-                Ok(self.table.clustering_types().bound(&slices(before)?, side))
+                Ok(self.table.clustering_types().bound(&self.clustering_values(before)?, side))
             }
         }
+    }
+
+    /// The bytes of values.
+    fn clustering_values<'v>(&self, values: &'v [Value<'_>]) -> Result<smallvec::SmallVec<[&'v [u8]; 4]>> {
+        values
+            .iter()
+            .map(|value| {
+                let bytes = value.bytes().unwrap_or(&[]);
+                ensure!(
+                    !self.checks_length || bytes.len() <= KEY_BYTES_MAX,
+                    "Key length of {} is longer than maximum of {KEY_BYTES_MAX}",
+                    bytes.len()
+                );
+                Ok(bytes)
+            })
+            .collect()
     }
 
     fn sorted(&self, bounds: impl Iterator<Item = Result<Bound>>) -> Result<Vec<Bound>> {
@@ -222,22 +238,6 @@ fn bound_runs<'t>(
         runs.reverse();
     }
     Ok(runs)
-}
-
-/// The bytes of values, each short enough for a clustering.
-fn slices<'a>(values: &'a [Value<'_>]) -> Result<smallvec::SmallVec<[&'a [u8]; 4]>> {
-    values
-        .iter()
-        .map(|value| {
-            let bytes = value.bytes().unwrap_or(&[]);
-            ensure!(
-                bytes.len() <= KEY_BYTES_MAX,
-                "Key length of {} is longer than maximum of {KEY_BYTES_MAX}",
-                bytes.len()
-            );
-            Ok(bytes)
-        })
-        .collect()
 }
 
 /// Ascending and without overlaps.

@@ -70,7 +70,7 @@ impl Cursor {
         consistency: Consistency,
         rows: u64,
         bytes: usize,
-    ) -> Result<Option<ReadResult>> {
+    ) -> Result<Option<(ReadCommand, ReadResult)>> {
         if self.is_exhausted {
             return Ok(None);
         }
@@ -84,7 +84,7 @@ impl Cursor {
             command.target = ReadTarget::Partition(key.clone());
         }
         let per_partition = command.limits.rows_per_partition;
-        let result = cluster.read(context, consistency, command).await?;
+        let result = cluster.read(context, consistency, command.clone()).await?;
         match &mut self.keys {
             Keys::Range => {
                 self.is_exhausted = result.next.is_none();
@@ -104,7 +104,7 @@ impl Cursor {
                 self.is_exhausted = keys.len() <= *next;
             }
         }
-        Ok(Some(result))
+        Ok(Some((command, result)))
     }
 
     /// Where the next page begins, after what [`Cursor::next`] read last; `None` when everything was read.

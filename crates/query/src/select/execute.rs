@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::BytesMut;
 use helenus_cluster::{Cluster, Consistency};
-use helenus_data::read::{PartitionRows, ReadCommand, ReadLimits, ReadPosition, ReadStats, ReadTarget};
+use helenus_data::read::{PartitionRows, ReadCommand, ReadLimits, ReadPosition, ReadTarget};
 use helenus_data::{Direction, PartitionKey, Row, Side, Slice};
 use helenus_protocol::Rows;
 use helenus_protocol::primitives::write_value;
@@ -20,6 +20,7 @@ use crate::select::input::InputRow;
 use crate::select::plan::SelectPlan;
 use crate::select::selection::Selection;
 use crate::select::selector::{Evaluation, Group};
+use crate::select::tombstones;
 use crate::terms::{Bind, Term, Value};
 
 /// Rows that one read for an aggregate or an unpaged result may bring at once; Cassandra's page for aggregates.
@@ -38,6 +39,13 @@ pub struct SelectRequest<'r> {
 
 /// Computed values of one row, serialised.
 type Values = Vec<Option<Vec<u8>>>;
+
+#[derive(Clone, Copy)]
+struct GroupLimits {
+    page_size: Option<u32>,
+    remaining: Option<u32>,
+    per_partition: Option<u32>,
+}
 
 /// Collects encoded rows.
 pub(crate) struct RowSink<'s> {
@@ -148,6 +156,7 @@ impl SelectPlan {
             Some(state) if limit.is_some() => state.remaining,
             _ => row_limit,
         };
+        let resumed = state.as_ref().map(|state| state.position.clone());
         let mut reading = Reading {
             plan: self,
             cluster,
@@ -156,18 +165,19 @@ impl SelectPlan {
             cursor: self.cursor(bind, request, per_partition, state.map(|state| state.position))?,
             evaluation: &evaluation,
             now_secs: request.now_secs,
-            stats: ReadStats::default(),
+            tombstones_max: config.tombstone_warn_threshold,
+            warnings: Vec::new(),
         };
         let mut rows = match &self.grouping {
             Some(Grouping::Everything) => reading.everything().await?,
-            Some(grouping) => reading.groups(grouping, page_size, remaining, per_partition).await?,
+            Some(grouping) => {
+                let limits = GroupLimits { page_size, remaining, per_partition };
+                reading.groups(grouping, limits, resumed).await?
+            }
             None if self.ordering.is_some() => reading.sorted(limit).await?,
             None => reading.plain(page_size.filter(|_| is_paged), remaining).await?,
         };
-        let stats = reading.stats;
-        if config.tombstone_warn_threshold < stats.tombstones {
-            warnings.push(self.tombstone_warning(bind, &stats)?);
-        }
+        warnings.append(&mut reading.warnings);
         if !is_paged {
             rows.paging_state = None;
         }
@@ -209,6 +219,14 @@ impl SelectPlan {
     ) -> Result<Cursor> {
         let filter = self.restrictions.row_filter(bind)?;
         let keys = self.restrictions.keys(bind)?;
+        if request.consistency.is_serial()
+            && let crate::restrictions::KeySelection::Keys(keys) = &keys
+        {
+            ensure!(
+                keys.len() <= 1,
+                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time"
+            );
+        }
         let slices = if self.is_distinct { vec![Slice::all()] } else { self.restrictions.slices(bind)? };
         // Restricted clusterings of which none is left give nothing, and static content does not count then.
         let keys = if slices.is_empty() { crate::restrictions::KeySelection::Nothing } else { keys };
@@ -235,31 +253,6 @@ impl SelectPlan {
         let single_rows = self.table.clustering().is_empty();
         Ok(Cursor::new(template, keys, single_rows, resume))
     }
-
-    fn tombstone_warning(&self, bind: &Bind<'_>, stats: &ReadStats) -> Result<String> {
-        let mut query = format!("SELECT * FROM {}", crate::restrictions::quoted_name(&self.table));
-        let mut token = String::new();
-        if let crate::restrictions::KeySelection::Keys(keys) = self.restrictions.keys(bind)?
-            && let Some(key) = keys.first()
-        {
-            token = key.token().to_string();
-            let components = composite::split_partition_key(key.bytes(), self.table.partition_key().len())?;
-            let columns = self.table.partition_key().iter().zip(&components);
-            let texts: Vec<String> = columns
-                .map(|(column, bytes)| format!("{} = {}", column.name, column.ty.to_cql_literal(bytes)))
-                .collect();
-            query.push_str(" WHERE ");
-            query.push_str(&texts.join(" AND "));
-        }
-        if self.allow_filtering {
-            query.push_str(" ALLOW FILTERING");
-        }
-        let query: String = query.chars().take(512).collect();
-        Ok(format!(
-            "Read {} live rows and {} tombstone cells for query {query}; token {token} (see tombstone_warn_threshold)",
-            stats.live_rows, stats.tombstones
-        ))
-    }
 }
 
 fn bind_limit(limit: Option<&Term>, bind: &Bind<'_>) -> Result<Option<u32>> {
@@ -283,15 +276,17 @@ struct Reading<'r> {
     cursor: Cursor,
     evaluation: &'r Evaluation<'r>,
     now_secs: i64,
-    stats: ReadStats,
+    tombstones_max: u64,
+    warnings: Vec<String>,
 }
 
 impl<'r> Reading<'r> {
     async fn chunk(&mut self, rows: u64) -> Result<Option<Vec<PartitionRows>>> {
         let read = self.cursor.next(self.cluster, self.context, self.consistency, rows, CHUNK_BYTES).await?;
-        let Some(result) = read else { return Ok(None) };
-        self.stats.live_rows += result.stats.live_rows;
-        self.stats.tombstones += result.stats.tombstones;
+        let Some((command, result)) = read else { return Ok(None) };
+        if self.tombstones_max < result.stats.tombstones {
+            self.warnings.push(tombstones::warning(&self.plan.table, &self.plan.selection, &command, &result));
+        }
         Ok(Some(result.partitions))
     }
 
@@ -363,42 +358,52 @@ impl<'r> Reading<'r> {
     async fn groups(
         &mut self,
         grouping: &Grouping,
-        page_size: Option<u32>,
-        remaining: Option<u32>,
-        per_partition: Option<u32>,
+        limits: GroupLimits,
+        resumed: Option<ReadPosition>,
     ) -> Result<Rows> {
+        let GroupLimits { page_size, remaining, per_partition } = limits;
         let plan = self.plan;
         let wanted = page_size.into_iter().chain(remaining).min().unwrap_or(u32::MAX);
         let mut sink = RowSink::new(&plan.selection);
         let mut current: Option<(GroupIdentity, Group<'_>)> = None;
-        let mut groups_in_partition = 0u32;
+        // A position counts the groups of its partition here, not the rows.
+        let (mut last_key, mut groups_in_partition) = match resumed {
+            Some(position) if position.after.is_some() => {
+                (position.key.bytes().to_vec(), u32::try_from(position.rows_in_partition).unwrap_or(u32::MAX))
+            }
+            _ => (Vec::new(), 0),
+        };
         // After the last row of the last group that was completed.
         let mut end_of_group: Option<ReadPosition> = None;
         let mut is_full = false;
         'reading: while let Some(partitions) = self.chunk(CHUNK_ROWS).await? {
             let evaluation = self.evaluation;
             for partition in &partitions {
-                let mut rows_in_partition = 0;
                 let done = each_row_until(plan, partition, self.now_secs, |input, row| {
                     let identity = grouping.identity(&partition.key, row, input, evaluation)?;
-                    let is_same = current.as_ref().is_some_and(|(known, _)| *known == identity);
+                    let is_same =
+                        current.as_ref().is_some_and(|(known, _)| grouping.is_same(&plan.table, known, &identity));
                     if !is_same {
-                        let is_new_partition = current.as_ref().is_none_or(|(known, _)| known.key != identity.key);
+                        let is_new_partition = last_key != identity.key;
                         if let Some((_, group)) = current.take().filter(|(_, group)| !group.is_empty()) {
                             sink.emit_values(&group.output(evaluation)?);
                         }
                         if wanted <= sink.row_count {
                             return Ok(true);
                         }
-                        groups_in_partition = if is_new_partition { 1 } else { groups_in_partition + 1 };
+                        if is_new_partition {
+                            groups_in_partition = 0;
+                            last_key.clone_from(&identity.key);
+                        }
+                        groups_in_partition += 1;
                         current = Some((identity, Group::new(&plan.selection.selectors)));
                     }
                     let is_allowed = per_partition.is_none_or(|limit| groups_in_partition <= limit);
                     if let (true, Some((_, group))) = (is_allowed, &mut current) {
                         group.add(input, evaluation)?;
                     }
-                    rows_in_partition += 1;
-                    end_of_group = Some(position_after(plan.direction, &partition.key, row, rows_in_partition));
+                    let groups = u64::from(groups_in_partition);
+                    end_of_group = Some(position_after(plan.direction, &partition.key, row, groups));
                     Ok(false)
                 })?;
                 if done {
@@ -411,6 +416,8 @@ impl<'r> Reading<'r> {
             sink.emit_values(&group.output(self.evaluation)?);
         }
         let remaining = remaining.map(|remaining| remaining.saturating_sub(sink.row_count));
+        // A full page may be the last one: the next one is empty then.
+        is_full |= page_size == Some(sink.row_count);
         let goes_on = is_full && page_size.is_some() && remaining != Some(0);
         let mut rows = sink.finish();
         rows.paging_state = end_of_group.filter(|_| goes_on).map(|position| self.state(position, remaining));

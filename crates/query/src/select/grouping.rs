@@ -151,9 +151,31 @@ impl Grouping {
         }
         Ok(GroupIdentity { key: key.bytes().to_vec(), values })
     }
+
+    /// Whether two rows are of one group: clusterings that compare as equal are, such as 1.0 and 1.00.
+    #[must_use]
+    pub fn is_same(&self, table: &Table, a: &GroupIdentity, b: &GroupIdentity) -> bool {
+        let computed = match self {
+            Grouping::Prefix { clustering_count, selector: Some(selection) } => {
+                clustering_count.checked_sub(1).zip(selection.columns.first().map(|column| &column.ty))
+            }
+            _ => None,
+        };
+        let compare = |index: usize, a: Option<&Vec<u8>>, b: Option<&Vec<u8>>| {
+            let own = table.clustering().get(index).map(|column| &column.ty);
+            let ty = computed.filter(|(at, _)| *at == index).map(|(_, ty)| ty).or(own);
+            match (a, b, ty) {
+                (Some(a), Some(b), Some(ty)) => ty.compare(a, b).is_eq(),
+                _ => a == b,
+            }
+        };
+        a.key == b.key
+            && a.values.len() == b.values.len()
+            && a.values.iter().zip(&b.values).enumerate().all(|(index, (a, b))| compare(index, a.as_ref(), b.as_ref()))
+    }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct GroupIdentity {
     pub key: Vec<u8>,
     values: Vec<Option<Vec<u8>>>,

@@ -12,11 +12,12 @@ mod plan;
 mod selectable;
 mod selection;
 mod selector;
+mod tombstones;
 
 pub use execute::SelectRequest;
 pub use input::serialise;
 pub use plan::SelectPlan;
-pub use selection::empty_metadata_id;
+pub use selection::{empty_metadata_id, plain_metadata_id};
 pub use selector::element_of;
 
 pub(crate) use input::{FetchedColumn, InputRow};

@@ -13,8 +13,8 @@ use crate::error::{Result, ensure, invalid};
 use crate::functions::{self, Function, FunctionName};
 use crate::restrictions::existing_column;
 use crate::terms::{
-    Argument, Assignment, Receiver, Scope, common_type, component_types, display_type_name, function_name, native_type,
-    resolve_type, test_all, test_list, test_map, test_set, test_tuple, test_type,
+    Argument, Assignment, Receiver, Scope, common_type, component_types, display_resolved_type_name, function_name,
+    native_type, resolve_type, test_all, test_list, test_map, test_set, test_tuple, test_type,
 };
 
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ impl Selectable {
             RawSelector::TypeHint { type_name, selector } => {
                 let inner = boxed(selector)?;
                 let ty = resolve_type(scope.schema, scope.keyspace, type_name)?;
-                Self::TypeHint { text: display_type_name(type_name, false), ty: ty.frozen(), inner }
+                Self::TypeHint { text: display_resolved_type_name(type_name, scope.keyspace), ty: ty.frozen(), inner }
             }
             RawSelector::Tuple(raws) => Self::Tuple(all(raws)?),
             RawSelector::List(raws) => Self::Array(all(raws)?),
@@ -205,8 +205,7 @@ impl Argument for Selectable {
             Self::Set(inner) => test_set(scope, receiver, inner),
             Self::MapOrUserType(entries) => match &receiver.ty {
                 CqlType::Udt(udt, _) => {
-                    let Ok(fields) = user_type_fields(udt, entries) else { return Ok(Assignment::No) };
-                    for (index, value) in fields {
+                    for (index, value) in user_type_fields(udt, entries)? {
                         let Some(field) = udt.fields.get(index) else { return Ok(Assignment::No) };
                         let spec = receiver.field(&field.name, &field.ty);
                         if !value.test(scope, &spec)?.is_possible() {

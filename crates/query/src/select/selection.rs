@@ -40,6 +40,9 @@ pub struct SelectedTerm {
     pub required_for: Option<String>,
 }
 
+/// What functions that also take user functions' types call a timeuuid.
+const LEGACY_TIMEUUID: &str = "org.apache.cassandra.db.marshal.LegacyTimeUUIDType";
+
 /// A selector that was built, with what its user needs to know.
 struct Built {
     selector: Selector,
@@ -48,6 +51,8 @@ struct Built {
     aggregates: bool,
     /// A plain column stored in descending order: its Java type is a `ReversedType`.
     is_reversed: bool,
+    /// A timeuuid that is announced under the class's old name.
+    is_legacy_timeuuid: bool,
 }
 
 struct Builder<'a> {
@@ -87,7 +92,9 @@ impl Selection {
         for (selectable, alias) in selectables {
             let built = builder.build(selectable, None, markers)?;
             is_aggregate |= built.aggregates;
-            specs.push((spec(table, alias.unwrap_or(&built.name), built.ty), built.is_reversed));
+            let ty =
+                if built.is_legacy_timeuuid && !is_json { CqlType::Custom(LEGACY_TIMEUUID.into()) } else { built.ty };
+            specs.push((spec(table, alias.unwrap_or(&built.name), ty), built.is_reversed));
             selectors.push(built.selector);
         }
         let Builder { fetched, terms, .. } = builder;
@@ -169,6 +176,13 @@ pub fn empty_metadata_id() -> [u8; 16] {
     metadata_id(&[])
 }
 
+/// The id of columns that come from no table.
+#[must_use]
+pub fn plain_metadata_id(metadata: &ResultMetadata) -> [u8; 16] {
+    let columns: Vec<(ColumnSpec, bool)> = metadata.columns().iter().map(|column| (column.clone(), false)).collect();
+    metadata_id(&columns)
+}
+
 fn joined(open: char, items: &[Built], close: char) -> String {
     let names: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
     format!("{open}{}{close}", names.join(", "))
@@ -182,7 +196,7 @@ impl Builder<'_> {
                 let is_reversed = self.fetched.get(index).is_some_and(FetchedColumn::is_descending);
                 let selector = Selector::Column(index);
                 let name = column.name.to_string();
-                Ok(Built { selector, name, ty: column.ty.clone(), aggregates: false, is_reversed })
+                Ok(Built { is_reversed, ..Built::plain(selector, name, column.ty.clone()) })
             }
             Selectable::Term(raw) => {
                 let ty = self.infer(selectable, expected)?;
@@ -222,6 +236,7 @@ impl Builder<'_> {
                     Selector::Scalar { function: Arc::clone(function), arguments }
                 };
                 let mut result = Built::plain(selector, function.column_name(&names), function.returns.clone());
+                result.is_legacy_timeuuid = function.returns_legacy_timeuuid();
                 result.aggregates = aggregates || function.is_aggregate();
                 Ok(result)
             }
@@ -231,12 +246,18 @@ impl Builder<'_> {
                 if ty == built.ty {
                     return Ok(built);
                 }
-                let name = crate::functions::FunctionName::native(&format!("cast_as_{}", ty));
-                let argument = inner.as_ref().clone();
-                let function = crate::functions::resolve(self.scope, &name, &[argument], None)?.ok_or_else(|| {
-                    let column = self.fetched.first().map_or("", |column| &*column.name);
+                let refused = |fetched: &[FetchedColumn]| {
+                    let column = fetched.first().map_or("", |column| &*column.name);
                     invalid!("{column} cannot be cast to {}", target.name())
-                })?;
+                };
+                // There is no such function upstream, although there is one for `text`.
+                if *target == helenus_cql::NativeType::Varchar {
+                    return Err(refused(&self.fetched));
+                }
+                let name = crate::functions::FunctionName::native(&format!("cast_as_{ty}"));
+                let argument = inner.as_ref().clone();
+                let function = crate::functions::resolve(self.scope, &name, &[argument], None)?
+                    .ok_or_else(|| refused(&self.fetched))?;
                 let column_name = function.column_name(&[built.name]);
                 let ty = function.returns.clone();
                 let selector = Selector::Scalar { function, arguments: vec![built.selector] };
@@ -468,12 +489,12 @@ impl Builder<'_> {
 
 impl Built {
     fn plain(selector: Selector, name: String, ty: CqlType) -> Self {
-        Self { selector, name, ty, aggregates: false, is_reversed: false }
+        Self { selector, name, ty, aggregates: false, is_reversed: false, is_legacy_timeuuid: false }
     }
 
     fn composed(items: Vec<Built>, name: String, ty: CqlType, make: impl FnOnce(Vec<Selector>) -> Selector) -> Self {
         let aggregates = items.iter().any(|item| item.aggregates);
         let selector = make(items.into_iter().map(|item| item.selector).collect());
-        Self { selector, name, ty, aggregates, is_reversed: false }
+        Self { selector, name, ty, aggregates, is_reversed: false, is_legacy_timeuuid: false }
     }
 }

@@ -19,5 +19,5 @@ pub use json::parse_document;
 pub use prepare::{Markers, prepare, prepare_in_values, prepare_tuple, prepare_tuple_in_values};
 pub use receiver::Receiver;
 pub use term::{Bind, InTerms, InValues, JsonColumn, Term, TupleInTerms, TupleTerm};
-pub use type_name::{display_type_name, native_type, resolve_type};
+pub use type_name::{display_resolved_type_name, native_type, resolve_type};
 pub use value::Value;

@@ -12,7 +12,7 @@ use crate::terms::assignment::{
 };
 use crate::terms::receiver::Receiver;
 use crate::terms::term::{Bind, InTerms, Term, TupleInTerms, TupleTerm};
-use crate::terms::type_name::{display_type_name, resolve_type};
+use crate::terms::type_name::{display_resolved_type_name, resolve_type};
 use crate::terms::value::Value;
 
 /// The bind markers of a statement and what they turned out to receive.
@@ -130,7 +130,7 @@ pub fn prepare(scope: &Scope<'_>, raw: &RawTerm, receiver: &Receiver, markers: &
             ensure!(
                 term.test(scope, &hinted)?.is_possible(),
                 "Cannot cast value {term} to type {}",
-                display_type_name(type_name, false)
+                display_resolved_type_name(type_name, scope.keyspace)
             );
             ensure!(
                 raw.test(scope, receiver)?.is_possible(),

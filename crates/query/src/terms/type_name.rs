@@ -87,9 +87,32 @@ fn resolve(schema: &SchemaSnapshot, keyspace: &str, name: &TypeName, frozen: boo
                 .ok_or_else(|| invalid!("Unknown type {keyspace}.{}", name.name.as_str()))?;
             Ok(CqlType::Udt(Arc::clone(udt), frozen))
         }
-        TypeName::Custom(class) => CqlType::parse_java(class)
-            .map_err(|error| QueryError::Config(format!("Unable to find abstract-type class '{class}': {error}"))),
+        TypeName::Custom(class) => {
+            let refused = || {
+                let full = if class.contains('.') {
+                    class.to_string()
+                } else {
+                    format!("org.apache.cassandra.db.marshal.{class}")
+                };
+                QueryError::Syntax(format!("Error setting type {class}: Unable to find abstract-type class '{full}'"))
+            };
+            match CqlType::parse_java(class) {
+                Ok(CqlType::Custom(full)) if !is_known_class(&full) => Err(refused()),
+                Err(_) => Err(refused()),
+                Ok(ty) => Ok(ty),
+            }
+        }
     }
+}
+
+/// Classes that Cassandra has and whose values are bytes to us.
+fn is_known_class(full: &str) -> bool {
+    const KNOWN: [&str; 5] =
+        ["CompositeType", "DateType", "DynamicCompositeType", "LegacyTimeUUIDType", "LexicalUUIDType"];
+    full.strip_prefix("org.apache.cassandra.db.marshal.").is_some_and(|name| {
+        let name = name.split_once('(').map_or(name, |(name, _)| name);
+        KNOWN.contains(&name)
+    })
 }
 
 fn can_freeze(name: &TypeName) -> bool {
@@ -147,6 +170,32 @@ pub fn display_type_name(name: &TypeName, frozen: bool) -> String {
             None => name.name.as_str().to_owned(),
         }),
         TypeName::Custom(class) => format!("'{class}'"),
+    }
+}
+
+/// As [`display_type_name`] after the type was resolved: its user types have got their keyspace.
+#[must_use]
+pub fn display_resolved_type_name(name: &TypeName, keyspace: &str) -> String {
+    display_type_name(&qualified(name, keyspace), false)
+}
+
+fn qualified(name: &TypeName, keyspace: &str) -> TypeName {
+    let inner = |name: &TypeName| Box::new(qualified(name, keyspace));
+    match name {
+        TypeName::Native(_) | TypeName::Custom(_) => name.clone(),
+        TypeName::Frozen(name) => TypeName::Frozen(inner(name)),
+        TypeName::List(element) => TypeName::List(inner(element)),
+        TypeName::Set(element) => TypeName::Set(inner(element)),
+        TypeName::Map(key, value) => TypeName::Map(inner(key), inner(value)),
+        TypeName::Tuple(components) => {
+            TypeName::Tuple(components.iter().map(|component| qualified(component, keyspace)).collect())
+        }
+        TypeName::Vector(element, dimension) => TypeName::Vector(inner(element), *dimension),
+        TypeName::UserType(name) => {
+            let mut name = name.clone();
+            name.keyspace.get_or_insert_with(|| helenus_cql::Identifier::quoted(keyspace));
+            TypeName::UserType(name)
+        }
     }
 }
 
