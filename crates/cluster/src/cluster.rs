@@ -10,14 +10,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use helenus_env::reply::reply;
 use helenus_env::{Env, ShardId};
 use helenus_schema::{SchemaChange, SchemaSnapshot};
-use helenus_storage::Storage;
+use helenus_storage::{RequestContext, Storage};
 use helenus_types::token::shard_of;
 
 use crate::boot::Boot;
+use crate::coordinator::replay_batchlog;
 use crate::error::ClusterError;
 use crate::metadata::log::MetadataLog;
 use crate::metadata::{Command, MetadataState, Role};
@@ -25,6 +27,10 @@ use crate::metrics::ClusterMetrics;
 use crate::shard_port::{ShardLinks, ShardPort, ShardRequest};
 use crate::topology::Topology;
 use crate::virtual_tables::VirtualTables;
+
+/// How often half-done batches are looked for, and how old they must be: longer than any write is still under way.
+/// Source: Cassandra 5.0, `batchlog.BatchlogManager`.
+const BATCHLOG_REPLAY_INTERVAL: Duration = Duration::from_secs(10);
 
 pub struct Cluster {
     pub(crate) env: Env,
@@ -83,7 +89,21 @@ impl Cluster {
             }
         })
         .detach();
+        if cluster.metadata.is_some() {
+            env.spawn("replay the batchlog", Rc::clone(&cluster).replay_batches()).detach();
+        }
         cluster
+    }
+
+    /// Completes, for as long as the node runs, the batches that a refusal or a timeout left half done.
+    async fn replay_batches(self: Rc<Self>) {
+        loop {
+            self.env.sleep(BATCHLOG_REPLAY_INTERVAL).await;
+            let context = RequestContext::internal(self.schema());
+            if let Err(error) = replay_batchlog(&self, &context, BATCHLOG_REPLAY_INTERVAL).await {
+                tracing::warn!(%error, "half-done batches could not be completed; they are tried again");
+            }
+        }
     }
 
     #[must_use]

@@ -8,8 +8,9 @@ use crate::shard_port::ShardRequest;
 impl Cluster {
     pub(crate) async fn serve(self: Rc<Self>, request: ShardRequest) {
         match request {
-            ShardRequest::Apply { context, mutations, reply } => {
+            ShardRequest::Apply { context, mutations, lock, reply } => {
                 reply.send(self.storage.apply(&context, mutations).await);
+                drop(lock);
             }
             ShardRequest::ApplyCounter { context, mutation, reply } => {
                 reply.send(self.storage.apply_counter(&context, mutation).await.map(drop));

@@ -24,6 +24,8 @@ pub(crate) enum ShardRequest {
     Apply {
         context: RequestContext,
         mutations: Vec<Mutation>,
+        /// The asker's end of a [`ShardRequest::Lock`], which is to be held until this is applied.
+        lock: Option<ReplyTo<()>>,
         reply: ReplyTo<Result<(), StorageError>>,
     },
     ApplyCounter {

@@ -66,7 +66,7 @@ where
             let cluster = Cluster::start(env, port, storage, schema, topology, boot);
             if let Some(scenario) = scenario {
                 let context = RequestContext::internal(cluster.schema());
-                replay_batchlog(&cluster, &context).await.expect("the batchlog replays");
+                replay_batchlog(&cluster, &context, std::time::Duration::ZERO).await.expect("the batchlog replays");
                 scenario(Rc::clone(&cluster)).await;
                 drop(stop);
             } else {

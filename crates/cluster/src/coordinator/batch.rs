@@ -1,9 +1,10 @@
 //! Logged batches over several shards: written to `system.batches` first, removed once every shard has its part.
 //!
-//! A crash in between leaves the entry; the next start applies it again, which is harmless because every cell carries its
-//! timestamp.
+//! A crash, a refusal or a timeout in between leaves the entry; the next start or the replay task applies it again, which is
+//! harmless because every cell carries its timestamp.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use helenus_data::codec;
 use helenus_data::read::{ColumnSelection, KeyRange, ReadCommand, ReadLimits, ReadTarget, RowFilter};
@@ -14,6 +15,7 @@ use helenus_data::{
 use helenus_schema::Table;
 use helenus_storage::RequestContext;
 use helenus_types::CqlType;
+use helenus_types::time::timeuuid_micros;
 
 use crate::cluster::Cluster;
 use crate::consistency::Consistency;
@@ -69,11 +71,18 @@ impl Cluster {
     }
 }
 
-/// Applies the batches that a stop interrupted; run once per node, after all shards have recovered. Answers how many.
+/// Applies the batches that a stop, a refusal or a timeout left half done and that are older than `age_min`; run on one
+/// shard, with no minimum once all shards have recovered, then from time to time. Answers how many.
+///
+/// What was written before its table was truncated is left out.
 ///
 /// # Errors
-/// See [`ClusterError`]; entries not yet applied stay for the next start.
-pub async fn replay_batchlog(cluster: &Cluster, context: &RequestContext) -> Result<usize, ClusterError> {
+/// See [`ClusterError`]; entries not yet applied stay for the next time.
+pub async fn replay_batchlog(
+    cluster: &Cluster,
+    context: &RequestContext,
+    age_min: Duration,
+) -> Result<usize, ClusterError> {
     let table = context.schema.table("system", "batches").cloned().ok_or(ClusterError::UnknownTable)?;
     let command = ReadCommand {
         table: table.id,
@@ -88,7 +97,12 @@ pub async fn replay_batchlog(cluster: &Cluster, context: &RequestContext) -> Res
     };
     let entries = cluster.read(context, Consistency::One, command).await?;
     let mut replayed = 0;
+    let age_min_micros = i64::try_from(age_min.as_micros()).unwrap_or(i64::MAX);
     for entry in entries.partitions {
+        let written_micros = timeuuid_micros(entry.key.bytes()).unwrap_or(i64::MIN);
+        if cluster.env().wall_micros() < written_micros.saturating_add(age_min_micros) {
+            continue;
+        }
         let mutations_id = table.column("mutations").map(|column| column.id);
         let data = entry.rows.first().zip(mutations_id).and_then(|(row, id)| row.column(id));
         if let Some(ColumnData::Complex(list)) = data {
@@ -100,7 +114,8 @@ pub async fn replay_batchlog(cluster: &Cluster, context: &RequestContext) -> Res
                         continue;
                     }
                 };
-                if context.schema.table_by_id(mutation.table).is_some() {
+                let truncated_micros = cluster.storage().truncated_at(mutation.table).unwrap_or(i64::MIN);
+                if context.schema.table_by_id(mutation.table).is_some() && truncated_micros < written_micros {
                     let shard = cluster.owner_of(mutation.partition.key.token());
                     cluster.apply_on(shard, context, vec![mutation]).await?;
                 }

@@ -3,11 +3,14 @@
 //! With one replica the partition's lock stands where Paxos rounds will: read, decide, write with a timestamp above all
 //! that was read, in one critical section.
 
+use std::rc::Rc;
+
 use helenus_data::Mutation;
 use helenus_data::read::{ReadCommand, ReadResult, ReadTarget};
 use helenus_data::{ColumnData, PartitionKey, Row, TableId};
 use helenus_env::reply::{Reply, ReplyTo, reply};
 use helenus_storage::RequestContext;
+use helenus_types::token::Token;
 
 use crate::cluster::Cluster;
 use crate::consistency::Consistency;
@@ -42,17 +45,44 @@ impl Cluster {
         let ReadTarget::Partition(key) = command.target.clone() else {
             return Err(E::from(ClusterError::UnknownTable));
         };
-        let _lock = self.lock_partition(context, command.table, &key).await?;
+        let lock = self.lock_partition(context, command.table, &key).await?;
         let current = self.read(context, consistency, command).await?;
-        let newest = newest_timestamp(&current);
-        self.env.raise_timestamp_floor(newest);
-        let timestamp = self.env.next_timestamp_micros();
+        // Above all that was read, for this write only: a client's far-future timestamp must not move the node's clock.
+        let timestamp = self.env.next_timestamp_micros().max(newest_timestamp(&current).saturating_add(1));
         match decide(&current, timestamp)? {
             Decision::Reject(answer) => Ok(answer),
             Decision::Apply(mutations, answer) => {
-                let shard = self.owner_of(key.token());
-                self.apply_on(shard, context, mutations).await?;
+                self.apply_under_lock(context, lock, key.token(), mutations).await?;
                 Ok(answer)
+            }
+        }
+    }
+
+    /// Applies while the partition stays locked, also when nobody waits any more: whoever locks it next must read the
+    /// write or never see it.
+    async fn apply_under_lock(
+        &self,
+        context: &RequestContext,
+        lock: PartitionLock,
+        token: Token,
+        mutations: Vec<Mutation>,
+    ) -> Result<(), ClusterError> {
+        match lock {
+            PartitionLock::Here(guard) => {
+                let (storage, shared) = (Rc::clone(&self.storage), context.share());
+                let work = async move {
+                    let applied = storage.apply(&shared, mutations).await;
+                    drop(guard);
+                    applied
+                };
+                self.run_to_end(context, "apply a conditional write", work).await
+            }
+            PartitionLock::There(hold) => {
+                let shard = self.owner_of(token);
+                let (reply_to, answer) = reply();
+                let request =
+                    ShardRequest::Apply { context: context.share(), mutations, lock: Some(hold), reply: reply_to };
+                self.ask(shard, context, request, answer).await
             }
         }
     }
@@ -83,7 +113,6 @@ impl Cluster {
 }
 
 /// Held while it lives.
-#[expect(dead_code, reason = "the fields are held for their drop")]
 enum PartitionLock {
     Here(helenus_storage::PartitionGuard),
     There(ReplyTo<()>),

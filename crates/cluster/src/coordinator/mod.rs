@@ -13,7 +13,7 @@ pub use write::WriteKind;
 
 use std::future::Future;
 
-use helenus_env::reply::Reply;
+use helenus_env::reply::{Reply, reply};
 use helenus_storage::{RequestContext, StorageError};
 
 use crate::cluster::Cluster;
@@ -61,6 +61,21 @@ impl Cluster {
             answer.map_err(ClusterError::from)
         };
         self.until_deadline(context, exchange).await
+    }
+
+    /// Runs `work` to its end whether or not somebody waits for it; waits until the request's deadline.
+    async fn run_to_end<T: 'static>(
+        &self,
+        context: &RequestContext,
+        name: &'static str,
+        work: impl Future<Output = Result<T, StorageError>> + 'static,
+    ) -> Result<T, ClusterError> {
+        let (reply_to, answer) = reply();
+        self.env.spawn(name, async move { reply_to.send(work.await) }).detach();
+        let shard = self.shard.number();
+        let waiting =
+            async { answer.recv().await.map_err(|_| ClusterError::ShardGone { shard })?.map_err(ClusterError::from) };
+        self.until_deadline(context, waiting).await
     }
 
     async fn until_deadline<T>(

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use helenus_data::Direction;
-use helenus_data::Side;
 use helenus_data::read::{PartitionRows, ReadCommand, ReadPosition, ReadResult, ReadStats, ReadTarget};
+use helenus_data::{Row, Side};
 use helenus_env::reply::reply;
 use helenus_storage::RequestContext;
 
@@ -47,7 +47,8 @@ impl Cluster {
     ) -> Result<ReadResult, ClusterError> {
         if shard == self.shard.number() {
             ClusterMetrics::count(&self.metrics.local_requests);
-            return Ok(self.storage.read(context, &command).await?);
+            let reading = async { Ok(self.storage.read(context, &command).await?) };
+            return self.until_deadline(context, reading).await;
         }
         let (reply_to, answer) = reply();
         let request = ShardRequest::Read { context: context.share(), command, reply: reply_to };
@@ -75,7 +76,10 @@ impl Cluster {
             }
             for (shard, reading) in pending {
                 let result = match reading {
-                    Reading::Here(command) => self.storage.read(context, &command).await?,
+                    Reading::Here(command) => {
+                        let reading = async { Ok(self.storage.read(context, &command).await?) };
+                        self.until_deadline(context, reading).await?
+                    }
                     Reading::There(answer) => {
                         let exchange = async {
                             answer
@@ -108,7 +112,8 @@ impl Cluster {
         let (reply_to, answer) = reply();
         let request = ShardRequest::Read { context: context.share(), command, reply: reply_to };
         let sender = &self.links.senders[shard as usize];
-        sender.send(request).await.map_err(|_| ClusterError::ShardGone { shard })?;
+        let sending = async { sender.send(request).await.map_err(|_| ClusterError::ShardGone { shard }) };
+        self.until_deadline(context, sending).await?;
         Ok(Reading::There(answer))
     }
 }
@@ -124,6 +129,7 @@ struct RangeMerge<'c> {
     cursors: Vec<Cursor>,
     answer: Vec<PartitionRows>,
     rows_left: u64,
+    bytes: usize,
     next: Option<ReadPosition>,
     stats: ReadStats,
     is_done: bool,
@@ -145,6 +151,7 @@ impl<'c> RangeMerge<'c> {
             cursors,
             answer: Vec::new(),
             rows_left: command.limits.rows,
+            bytes: 0,
             next: None,
             stats: ReadStats::default(),
             is_done: command.limits.rows == 0,
@@ -205,7 +212,8 @@ impl<'c> RangeMerge<'c> {
             partition.rows.truncate(usize::try_from(self.rows_left).unwrap_or(usize::MAX));
         }
         self.rows_left -= row_count.min(self.rows_left);
-        if self.rows_left == 0 {
+        self.bytes += partition.rows.iter().map(|row| size_of::<Row>() + row.heap_bytes()).sum::<usize>();
+        if self.rows_left == 0 || self.command.limits.bytes <= self.bytes {
             self.is_done = true;
             self.next = Some(position_after(&partition, taken_before, self.command.direction));
         }

@@ -1,6 +1,7 @@
 //! Writes: one mutation to its shard, or many, each shard's as one atomic record.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use helenus_data::Mutation;
 use helenus_env::reply::reply;
@@ -70,11 +71,12 @@ impl Cluster {
     ) -> Result<(), ClusterError> {
         if shard == self.shard.number() {
             ClusterMetrics::count(&self.metrics.local_requests);
-            // A write that reached the log is never cancelled, so no deadline cuts it here; storage checks it before.
-            return Ok(self.storage.apply(context, mutations).await?);
+            // Giving up waiting takes nothing back: what was queued for the log is written.
+            let applying = async { Ok(self.storage.apply(context, mutations).await?) };
+            return self.until_deadline(context, applying).await;
         }
         let (reply_to, answer) = reply();
-        let request = ShardRequest::Apply { context: context.share(), mutations, reply: reply_to };
+        let request = ShardRequest::Apply { context: context.share(), mutations, lock: None, reply: reply_to };
         self.ask(shard, context, request, answer).await
     }
 
@@ -82,7 +84,9 @@ impl Cluster {
         let shard = self.owner_of(mutation.partition.key.token());
         if shard == self.shard.number() {
             ClusterMetrics::count(&self.metrics.local_requests);
-            return Ok(self.storage.apply_counter(context, mutation).await.map(drop)?);
+            let (storage, shared) = (Rc::clone(&self.storage), context.share());
+            let adding = async move { storage.apply_counter(&shared, mutation).await.map(drop) };
+            return self.run_to_end(context, "add to a counter", adding).await;
         }
         let (reply_to, answer) = reply();
         let request = ShardRequest::ApplyCounter { context: context.share(), mutation, reply: reply_to };

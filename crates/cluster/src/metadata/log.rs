@@ -8,11 +8,12 @@
 //! offset  bytes  field
 //!      0      4  body_bytes  u32
 //!      4      8  epoch       u64, rises by one a record
-//!     12      n  body        JSON of a command, see `record`
-//!   12+n      4  crc         CRC-32 of everything before
+//!     12      4  header_crc  CRC-32 of the record's offset in the file (u64) and bytes 0..12
+//!     16      n  body        JSON of a command, see `record`
+//!   16+n      4  crc         CRC-32 of everything before
 //! ```
-//! A record that the end of the file cuts is a torn write of a command that was never acknowledged: it is overwritten.
-//! A checksum that fails with more records behind it is damage and stops the start; nothing is deleted.
+//! A last record that is cut or does not match its checksum is a torn write of a command that was never acknowledged: it is
+//! overwritten. When an intact record stands anywhere behind it, it is damage, which stops the start; nothing is deleted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +26,8 @@ use crate::metadata::record::{CommandRecord, StateRecord};
 use crate::metadata::state::{Command, MetadataState};
 
 const MAGIC: &[u8; 8] = b"HELMETA1";
-const HEADER_BYTES: usize = 12;
+const HEADER_BYTES: usize = 16;
+const HEADER_CRC_AT: usize = 12;
 const CRC_BYTES: usize = 4;
 /// A snapshot replaces the log after this many commands: replaying them takes a few milliseconds.
 const COMMANDS_MAX: u64 = 1_000;
@@ -35,6 +37,8 @@ pub struct MetadataLog {
     file: Arc<dyn File>,
     end: u64,
     snapshot_epoch: u64,
+    /// After a failure that could not be undone nothing more is accepted: what is on disk is not known.
+    failed: bool,
 }
 
 impl MetadataLog {
@@ -68,7 +72,7 @@ impl MetadataLog {
             tracing::warn!(path = %path.display(), cut_bytes = bytes.len() as u64 - end, "metadata log ended in a torn write");
             file.set_len(end).await.map_err(disk_error("cut torn record of", &path))?;
         }
-        Ok((Self { directory: directory.to_owned(), file, end, snapshot_epoch }, state))
+        Ok((Self { directory: directory.to_owned(), file, end, snapshot_epoch, failed: false }, state))
     }
 
     /// Makes `command`, which takes the state to `epoch`, durable.
@@ -77,10 +81,25 @@ impl MetadataLog {
     /// [`ClusterError::MetadataDisk`]; the command must then not take effect.
     pub async fn append(&mut self, epoch: u64, command: &Command) -> Result<(), ClusterError> {
         let path = self.directory.join("log-v1.bin");
-        let record = encode(epoch, command);
+        if self.failed {
+            let source = std::io::Error::other("an earlier write failed; restart the node");
+            return Err(disk_error("append to", &path)(source));
+        }
+        let record = encode(self.end, epoch, command);
         let bytes = record.len() as u64;
-        self.file.write_at(self.end, Bytes::from(record)).await.map_err(disk_error("write", &path))?;
-        self.file.sync().await.map_err(disk_error("sync", &path))?;
+        let written = self.file.write_at(self.end, Bytes::from(record)).await.map_err(disk_error("write", &path));
+        let synced = match written {
+            Ok(()) => self.file.sync().await.map_err(disk_error("sync", &path)),
+            Err(error) => Err(error),
+        };
+        if synced.is_err() {
+            // The record may be whole on disk and must not take effect at the next start.
+            self.failed = true;
+            if self.file.set_len(self.end).await.is_ok() && self.file.sync().await.is_ok() {
+                self.failed = false;
+            }
+        }
+        synced?;
         self.end += bytes;
         Ok(())
     }
@@ -112,16 +131,46 @@ fn disk_error(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) 
     move |source| ClusterError::MetadataDisk { action, path, source }
 }
 
-fn encode(epoch: u64, command: &Command) -> Vec<u8> {
+fn encode(offset: u64, epoch: u64, command: &Command) -> Vec<u8> {
     let body = serde_json::to_vec(&CommandRecord::from(command)).expect("records have string keys only");
     let mut record = Vec::with_capacity(HEADER_BYTES + body.len() + CRC_BYTES);
     let body_bytes = u32::try_from(body.len()).expect("a schema change is far below 4 GiB");
     record.extend_from_slice(&body_bytes.to_le_bytes());
     record.extend_from_slice(&epoch.to_le_bytes());
+    record.extend_from_slice(&header_crc(offset, &record).to_le_bytes());
     record.extend_from_slice(&body);
     let crc = crc32fast::hash(&record);
     record.extend_from_slice(&crc.to_le_bytes());
     record
+}
+
+fn header_crc(offset: u64, fields: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&offset.to_le_bytes());
+    hasher.update(fields);
+    hasher.finalize()
+}
+
+struct Parsed<'a> {
+    epoch: u64,
+    body: &'a [u8],
+    record_bytes: usize,
+}
+
+/// The intact record at `at`, if one is there.
+fn parse(bytes: &[u8], at: usize) -> Option<Parsed<'_>> {
+    let rest = &bytes[at..];
+    let header = rest.first_chunk::<HEADER_BYTES>()?;
+    let (fields, crc) = header.split_at(HEADER_CRC_AT);
+    if header_crc(at as u64, fields).to_le_bytes() != crc {
+        return None;
+    }
+    let (len, epoch) = fields.split_at(4);
+    let body_bytes = u32::from_le_bytes(len.try_into().ok()?) as usize;
+    let record_bytes = HEADER_BYTES.checked_add(body_bytes)?.checked_add(CRC_BYTES)?;
+    let (content, crc) = rest.get(..record_bytes)?.split_at(record_bytes - CRC_BYTES);
+    let body = (crc32fast::hash(content).to_le_bytes() == crc).then_some(&content[HEADER_BYTES..])?;
+    Some(Parsed { epoch: u64::from_le_bytes(epoch.try_into().ok()?), body, record_bytes })
 }
 
 /// Applies the records after the snapshot; answers where the valid part ends.
@@ -136,20 +185,13 @@ fn replay(path: &Path, bytes: &[u8], state: &mut MetadataState) -> Result<u64, C
     }
     let mut at = MAGIC.len();
     while at < bytes.len() {
-        let rest = &bytes[at..];
-        let Some((len, _)) = rest.split_first_chunk::<4>() else { break };
-        let body_bytes = u32::from_le_bytes(*len) as usize;
-        let record_bytes = HEADER_BYTES + body_bytes + CRC_BYTES;
-        let Some(record) = rest.get(..record_bytes) else { break };
-        let (content, crc) = record.split_at(HEADER_BYTES + body_bytes);
-        if crc32fast::hash(content).to_le_bytes() != crc {
-            if rest.len() == record_bytes {
-                break;
+        let Some(Parsed { epoch, body, record_bytes }) = parse(bytes, at) else {
+            if (at + 1..bytes.len()).any(|later| parse(bytes, later).is_some()) {
+                return Err(corrupt(at, "a metadata record is damaged, and intact ones follow it".into()));
             }
-            return Err(corrupt(at, "checksum of a metadata record does not match its content".into()));
-        }
-        let epoch = u64::from_le_bytes(content[4..HEADER_BYTES].try_into().expect("eight bytes of the header"));
-        let command = serde_json::from_slice::<CommandRecord>(&content[HEADER_BYTES..])
+            break;
+        };
+        let command = serde_json::from_slice::<CommandRecord>(body)
             .map_err(|error| error.to_string())
             .and_then(Command::try_from)
             .map_err(|problem| corrupt(at, problem))?;
@@ -178,4 +220,58 @@ fn parse_snapshot(path: &Path, bytes: &[u8]) -> Result<MetadataState, ClusterErr
     }
     let record: StateRecord = serde_json::from_str(body).map_err(|error| corrupt(error.to_string()))?;
     MetadataState::try_from(record).map_err(corrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::state::Role;
+
+    fn role(number: u64) -> Command {
+        let name = format!("role{number}");
+        Command::PutRole(Role { name, is_superuser: false, can_login: true, salted_hash: None })
+    }
+
+    fn log_of(commands: u64) -> (Vec<u8>, Vec<usize>) {
+        let mut bytes = MAGIC.to_vec();
+        let mut starts = Vec::new();
+        for number in 1..=commands {
+            starts.push(bytes.len());
+            let record = encode(bytes.len() as u64, number, &role(number));
+            bytes.extend_from_slice(&record);
+        }
+        (bytes, starts)
+    }
+
+    fn check(bytes: &[u8]) -> Result<usize, String> {
+        let mut state = MetadataState::default();
+        let end = replay(Path::new("log"), bytes, &mut state).map_err(|error| error.to_string())?;
+        assert!(end <= bytes.len() as u64);
+        Ok(state.roles.len())
+    }
+
+    #[test]
+    fn a_log_cut_anywhere_keeps_the_commands_before_the_cut() {
+        let (bytes, starts) = log_of(4);
+        for len in MAGIC.len()..bytes.len() {
+            let whole = starts.iter().skip(1).filter(|start| **start <= len).count();
+            assert_eq!(check(&bytes[..len]), Ok(whole), "cut at {len}");
+        }
+        assert_eq!(check(&bytes), Ok(4));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_damage_unless_it_is_in_the_last_record() {
+        let (bytes, starts) = log_of(4);
+        for at in starts[0]..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x40;
+            let answer = check(&damaged);
+            if at < starts[3] {
+                assert!(answer.is_err(), "bit of byte {at}");
+            } else {
+                assert_eq!(answer, Ok(3), "bit of byte {at}");
+            }
+        }
+    }
 }

@@ -131,7 +131,7 @@ async fn work(
         cluster.change_schema(cluster.schema().epoch, schema_changes()).await?;
     }
     let context = RequestContext::internal(cluster.schema());
-    replay_batchlog(cluster, &context).await?;
+    replay_batchlog(cluster, &context, Duration::ZERO).await?;
     let now = {
         let cluster = Rc::clone(cluster);
         move || began + (cluster.env().monotonic() - born)
