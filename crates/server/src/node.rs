@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use crate::auth::AuthService;
 use crate::config::Config;
 use crate::cql::limits::Limits;
+use crate::cql::traits::PreparedTraits;
 use crate::logging::LogControl;
 
 /// How far the node is in its life. Every shard watches it; phases only go forward.
@@ -34,6 +35,7 @@ pub struct Node {
     pub auth: AuthService,
     pub memory: Arc<NodeMemory>,
     pub prepared: Arc<PreparedRegistry>,
+    pub prepared_traits: PreparedTraits,
     pub log: LogControl,
     pub started: Instant,
     /// Seconds since 1970.
@@ -63,6 +65,7 @@ impl Node {
         Self {
             memory: NodeMemory::new(config.memory.requests),
             prepared: Arc::new(PreparedRegistry::default()),
+            prepared_traits: PreparedTraits::default(),
             config,
             limits,
             auth,

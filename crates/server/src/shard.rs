@@ -10,8 +10,6 @@
 //!
 //! The main thread moves the node from phase to phase once every shard has reported; see `start`.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +17,7 @@ use std::time::Duration;
 
 use helenus_cluster::{Boot, Cluster, ShardPort, Topology};
 use helenus_env::{Env, MemoryBudget, Receiver, Sender, ShardContext};
-use helenus_protocol::{Event, Prepared, SchemaChange};
+use helenus_protocol::{Event, SchemaChange};
 use helenus_query::{QueryConfig, QueryProcessor};
 use helenus_schema::SchemaSnapshot;
 use helenus_storage::{RequestContext, Storage, StorageConfig};
@@ -38,9 +36,6 @@ const MEMORY_RESERVE_SHARE: u64 = 8;
 
 /// A shard holds off its end for its connections this long; each has a limit of its own within it.
 const CONNECTIONS_LIMIT: Duration = Duration::from_secs(4);
-
-/// Kinds of prepared statements that are remembered for metrics; a label is lost beyond it, nothing else.
-const PREPARED_KINDS_MAX: usize = 10_000;
 
 /// A server timestamp is not raised above replayed ones that lie further ahead: those came from clients with odd clocks.
 const TIMESTAMP_AHEAD_MAX: Duration = Duration::from_secs(60);
@@ -90,7 +85,6 @@ pub(crate) struct ShardServer {
     /// All shards' servers, for what is shown of the whole node.
     pub links: ServerLinks,
     all_events: Vec<Sender<Event>>,
-    prepared_kinds: RefCell<BTreeMap<Vec<u8>, StatementKind>>,
 }
 
 /// Runs a shard to its end. A failure is reported and ends it.
@@ -224,7 +218,6 @@ fn start_server(
         metrics: ShardMetrics::default(),
         links,
         all_events,
-        prepared_kinds: RefCell::default(),
     }))
 }
 
@@ -252,19 +245,6 @@ impl ShardServer {
             StatementKind::Schema | StatementKind::Other => requests.other,
         };
         limit.min(requests.longest)
-    }
-
-    /// What a prepared statement does, as far as this shard has seen it prepared.
-    pub fn prepared_kind(&self, id: &[u8]) -> StatementKind {
-        self.prepared_kinds.borrow().get(id).copied().unwrap_or(StatementKind::Other)
-    }
-
-    pub fn remember_prepared(&self, prepared: &Prepared, kind: StatementKind) {
-        let mut kinds = self.prepared_kinds.borrow_mut();
-        if PREPARED_KINDS_MAX <= kinds.len() {
-            kinds.clear();
-        }
-        kinds.insert(prepared.id.to_vec(), kind);
     }
 
     /// Tells registered clients of all shards; this shard's before it returns.

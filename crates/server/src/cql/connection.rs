@@ -12,12 +12,15 @@
 //!   without STARTUP ([`super::deadline`]).
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use helenus_env::Instant;
+use helenus_env::{Instant, LocalBoxFuture};
 use helenus_protocol::{
     Envelope, EnvelopeHeader, ErrorBody, ErrorMessage, HEADER_BYTES, Inbound, ProtocolError, ProtocolVersion, Request,
     RequestMessage, Response, ResponseMessage, Startup,
@@ -350,8 +353,19 @@ impl Connection {
             }
         };
         let flight = Flight::begin(self, header, guard);
-        let serving = request::serve(Rc::clone(self), header, message, flight);
-        self.server.env.spawn("serve a request", serving).detach();
+        let mut serving: LocalBoxFuture<()> =
+            Box::pin(request::serve(Rc::clone(self), header, message, flight));
+        // Most requests of the own shard find everything in memory and never wait: those are done here, without a task.
+        let is_done = poll_fn(|context| {
+            let polled = catch_unwind(AssertUnwindSafe(|| serving.as_mut().poll(context).is_ready()));
+            Poll::Ready(polled.unwrap_or_else(|_| {
+                tracing::error!(client = %self.client.address, "a request panicked; this is a defect");
+                true // Its flight was dropped, which answered it.
+            }))
+        });
+        if !is_done.await {
+            self.server.env.spawn("serve a request", serving).detach();
+        }
         None
     }
 

@@ -11,3 +11,4 @@ mod output;
 mod request;
 mod supported;
 pub mod trace;
+pub mod traits;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use helenus_env::{Instant, SchedulingGroup};
 use helenus_protocol::{
-    Batch, BatchKind, Consistency, EnvelopeHeader, ErrorBody, Request, RequestMessage, Response, ResponseExtras,
+    BatchKind, Consistency, EnvelopeHeader, ErrorBody, Request, RequestMessage, Response, ResponseExtras,
     ResponseMessage, ResultBody, WriteType,
 };
 use helenus_query::{QueryError, QueryOutcome, QueryResult};
@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::connection::{Connection, Flight};
 use super::error_map::{Failed, Operation, error_message};
 use super::trace::{self, TracedRequest};
+use super::traits::StatementTraits;
 use crate::metrics::{ShardMetrics, StatementKind};
 use crate::shard::ShardServer;
 
@@ -38,7 +39,9 @@ pub(super) async fn serve(
         flight.answered();
         return;
     };
-    let kind = kind_of(server, &message.request);
+    let traits = traits_of(&connection, &message.request);
+    let kind = traits.kind;
+    count_traits(server, &message.request, traits);
     let started = server.env.monotonic();
     let traced = should_trace(server, message.tracing).then(|| server.env.new_timeuuid());
     let trace = if traced.is_some() { TraceSink::collecting(&server.env) } else { TraceSink::Off };
@@ -61,7 +64,7 @@ pub(super) async fn serve(
     let tracing_id = traced.filter(|_| message.tracing);
     match outcome {
         Ok(outcome) => answer(&connection, header, tracing_id, outcome),
-        Err(error) => answer_failure(&connection, header, &error, &message.request, kind),
+        Err(error) => answer_failure(&connection, header, &error, &message.request, traits),
     }
     flight.answered();
     drop(flight);
@@ -80,20 +83,16 @@ async fn execute(
     let processor = &server.processor;
     let mut session = connection.session.borrow().clone();
     let outcome = match request {
-        Request::Query(query) => {
-            ShardMetrics::count(&server.metrics.unprepared);
-            count_unpaged(server, query.parameters.page_size, StatementKind::of_text(&query.text));
-            processor.query(&mut session, &query.text, &query.parameters, context).await
-        }
+        Request::Query(query) => processor.query(&mut session, &query.text, &query.parameters, context).await,
         Request::Prepare(prepare) => {
             processor.prepare(&session, &prepare.text, prepare.keyspace.as_deref()).await.map(|prepared| {
-                server.remember_prepared(&prepared, StatementKind::of_text(&prepare.text));
+                let keyspace = prepare.keyspace.as_deref().or(session.keyspace.as_deref());
+                let traits = StatementTraits::of(&prepare.text, keyspace, &server.cluster.schema());
+                server.node.prepared_traits.put(&prepared.id, traits);
                 prepared.into()
             })
         }
         Request::Execute(execute) => {
-            ShardMetrics::count(&server.metrics.prepared);
-            count_unpaged(server, execute.parameters.page_size, server.prepared_kind(&execute.id));
             match processor.owner_shard(&execute.id, &execute.parameters) {
                 Some(owner) if owner == server.shard => ShardMetrics::count(&server.metrics.right_shard),
                 Some(_) => ShardMetrics::count(&server.metrics.wrong_shard),
@@ -141,11 +140,11 @@ fn answer_failure(
     header: EnvelopeHeader,
     error: &QueryError,
     request: &Request,
-    kind: StatementKind,
+    traits: StatementTraits,
 ) {
     let config = &connection.server.node.config;
     let failed = Failed {
-        operation: operation_of(request, kind),
+        operation: operation_of(connection, request, traits),
         consistency: consistency_of(request),
         replica: SocketAddr::new(config.listen_address, config.storage_port),
     };
@@ -167,16 +166,53 @@ fn request_bytes(request: &Request) -> u64 {
     bytes as u64
 }
 
-fn kind_of(server: &ShardServer, request: &Request) -> StatementKind {
+fn traits_of(connection: &Connection, request: &Request) -> StatementTraits {
+    let server = &connection.server;
     match request {
-        Request::Query(query) => StatementKind::of_text(&query.text),
-        Request::Execute(execute) => server.prepared_kind(&execute.id),
-        Request::Batch(_) => StatementKind::Batch,
+        Request::Query(query) => {
+            let session = connection.session.borrow();
+            let keyspace = query.parameters.keyspace.as_deref().or(session.keyspace.as_deref());
+            StatementTraits::at_a_glance(&query.text, keyspace, &server.cluster.schema())
+        }
+        Request::Execute(execute) => server.node.prepared_traits.get(&execute.id),
+        Request::Batch(batch) => StatementTraits {
+            kind: StatementKind::Batch,
+            write_type: match batch.kind {
+                BatchKind::Logged => WriteType::Batch,
+                BatchKind::Unlogged => WriteType::UnloggedBatch,
+                BatchKind::Counter => WriteType::Counter,
+            },
+            ..StatementTraits::UNKNOWN
+        },
         Request::Prepare(_)
         | Request::Startup(_)
         | Request::Options
         | Request::Register(_)
-        | Request::AuthResponse(_) => StatementKind::Other,
+        | Request::AuthResponse(_) => StatementTraits::UNKNOWN,
+    }
+}
+
+fn count_traits(server: &ShardServer, request: &Request, traits: StatementTraits) {
+    let metrics = &server.metrics;
+    let page_size = match request {
+        Request::Query(query) => {
+            ShardMetrics::count(&metrics.unprepared);
+            query.parameters.page_size
+        }
+        Request::Execute(execute) => {
+            ShardMetrics::count(&metrics.prepared);
+            execute.parameters.page_size
+        }
+        _ => return,
+    };
+    if traits.kind == StatementKind::Read && page_size.is_none_or(|rows| rows <= 0) {
+        ShardMetrics::count(&metrics.unpaged);
+    }
+    if traits.is_reversed {
+        ShardMetrics::count(&metrics.reversed);
+    }
+    if traits.allows_filtering {
+        ShardMetrics::count(&metrics.allow_filtering);
     }
 }
 
@@ -193,21 +229,20 @@ fn consistency_of(request: &Request) -> Consistency {
     }
 }
 
-fn operation_of(request: &Request, kind: StatementKind) -> Operation {
-    match (request, kind) {
-        (Request::Batch(Batch { kind: BatchKind::Logged, .. }), _) => Operation::Write(WriteType::Batch),
-        (Request::Batch(Batch { kind: BatchKind::Unlogged, .. }), _) => Operation::Write(WriteType::UnloggedBatch),
-        (Request::Batch(Batch { kind: BatchKind::Counter, .. }), _) => Operation::Write(WriteType::Counter),
-        (_, StatementKind::Batch) => Operation::Write(WriteType::Batch),
-        (_, StatementKind::Write) => Operation::Write(WriteType::Simple),
-        (_, StatementKind::Truncate) => Operation::Truncate,
-        (_, StatementKind::Read | StatementKind::Schema | StatementKind::Other) => Operation::Read,
-    }
-}
-
-fn count_unpaged(server: &ShardServer, page_size: Option<i32>, kind: StatementKind) {
-    if kind == StatementKind::Read && page_size.is_none_or(|rows| rows <= 0) {
-        ShardMetrics::count(&server.metrics.unpaged);
+/// A failed statement that came as text is parsed once more, to say which kind of write failed.
+fn operation_of(connection: &Connection, request: &Request, traits: StatementTraits) -> Operation {
+    let traits = match request {
+        Request::Query(query) => {
+            let session = connection.session.borrow();
+            let keyspace = query.parameters.keyspace.as_deref().or(session.keyspace.as_deref());
+            StatementTraits::of(&query.text, keyspace, &connection.server.cluster.schema())
+        }
+        _ => traits,
+    };
+    match traits.kind {
+        StatementKind::Write | StatementKind::Batch => Operation::Write(traits.write_type),
+        StatementKind::Truncate => Operation::Truncate,
+        StatementKind::Read | StatementKind::Schema | StatementKind::Other => Operation::Read,
     }
 }
 
