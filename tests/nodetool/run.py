@@ -227,6 +227,23 @@ def check_background(checks):
     checks.expect("compactionstats --format json", "active" in checks.document("compactionstats --format json"))
 
 
+def check_compactions(checks):
+    checks.prints("getcompactionthroughput", "Current compaction throughput: 64 MB/s\n")
+    checks.prints("setcompactionthroughput 16", "")
+    checks.prints("getcompactionthroughput -d", "Current compaction throughput: 16.0 MiB/s\n")
+    checks.prints("setcompactionthroughput 64", "")
+    checks.prints("disableautocompaction", "")
+    checks.prints("statusautocompaction", "not running\n")
+    checks.prints("enableautocompaction", "")
+    checks.prints("statusautocompaction", "running\n")
+    checks.matches("compactionhistory", "Compaction History: ", "id +keyspace_name columnfamily_name compacted_at .*", "...",
+                   rf"{UUID} shop +orders +{INSTANT.removesuffix('Z')} \d+ +\d+ +{{}} +{{compaction_type:Major compaction}} *",
+                   "...")
+    checks.prints("stop COMPACTION", "")
+    checks.prints("statusbinary", "running\n")
+    checks.prints("statusgossip", "running\n")
+
+
 def check_snapshots(checks):
     checks.matches("listsnapshots", "Snapshot Details: ", "...")
     checks.prints("snapshot -t one shop", "Requested creating snapshot(s) for [shop] with snapshot name [one] and options "
@@ -291,6 +308,7 @@ def main():
         check_cluster(checks, arguments.address)
         check_tables(checks)
         check_background(checks)
+        check_compactions(checks)
         check_snapshots(checks)
         check_switches(checks)
         check_drain(checks)

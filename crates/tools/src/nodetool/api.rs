@@ -334,6 +334,32 @@ pub struct ActiveCompaction {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+pub struct CompactionHistory {
+    pub compactions: Vec<EndedCompaction>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct EndedCompaction {
+    pub id: String,
+    pub kind: String,
+    pub keyspace: String,
+    pub table: String,
+    pub compacted_at_micros: i64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct CompactionThroughput {
+    pub throughput_mib_per_sec: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct AutoCompaction {
+    pub enabled: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
 pub struct Snapshots {
     pub snapshots: Vec<Snapshot>,
     pub true_bytes: u64,

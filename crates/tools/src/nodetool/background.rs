@@ -1,9 +1,9 @@
-//! `tpstats` and `compactionstats`: work that runs, waits and is done.
+//! `tpstats`, `compactionstats`, `compactionhistory`: work that runs, waits and is done.
 
 use serde_json::{Map, Value, json};
 
-use super::api::{ActiveCompaction, Compactions, ThreadPools};
-use super::java_text::{Table, double, file_size};
+use super::api::{ActiveCompaction, CompactionHistory, Compactions, ThreadPools};
+use super::java_text::{Table, double, file_size, instant};
 
 #[must_use]
 pub fn pools_text(stats: &ThreadPools) -> String {
@@ -136,4 +136,32 @@ fn remaining_time(left_bytes: u64, mib_per_sec: f64) -> String {
     }
     let secs = (left_bytes as f64 / (1024.0 * 1024.0 * mib_per_sec)) as u64;
     format!("{}h{:02}m{:02}s", secs / 3600, secs % 3600 / 60, secs % 60)
+}
+
+#[must_use]
+pub fn history_text(history: &CompactionHistory) -> String {
+    let mut table = Table::default();
+    table.add([
+        "id",
+        "keyspace_name",
+        "columnfamily_name",
+        "compacted_at",
+        "bytes_in",
+        "bytes_out",
+        "rows_merged",
+        "compaction_properties",
+    ]);
+    for ended in &history.compactions {
+        table.add([
+            ended.id.clone(),
+            ended.keyspace.clone(),
+            ended.table.clone(),
+            instant(ended.compacted_at_micros).trim_end_matches('Z').to_owned(),
+            ended.bytes_in.to_string(),
+            ended.bytes_out.to_string(),
+            "{}".to_owned(), // How many files each row came from is not recorded.
+            format!("{{compaction_type:{}}}", ended.kind),
+        ]);
+    }
+    format!("Compaction History: \n{table}")
 }

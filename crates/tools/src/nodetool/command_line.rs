@@ -137,6 +137,40 @@ pub enum Command {
         #[arg(value_name = "trace_probability", allow_hyphen_values = true)]
         probability: String,
     },
+    /// Whether CQL clients are served
+    Statusbinary,
+    /// Whether the node gossips
+    Statusgossip,
+    /// Whether SSTables are merged without being asked
+    Statusautocompaction,
+    /// Merge SSTables without being asked, on the whole node
+    Enableautocompaction {
+        /// Single keyspaces are not in Helenus yet
+        words: Vec<String>,
+    },
+    /// Merge SSTables only when asked, on the whole node
+    Disableautocompaction {
+        /// Single keyspaces are not in Helenus yet
+        words: Vec<String>,
+    },
+    /// How many MiB a second compactions may read
+    Getcompactionthroughput {
+        /// Not rounded
+        #[arg(short = 'd', long)]
+        precise_mib: bool,
+    },
+    /// Let compactions read so many MiB a second; 0: as many as they can
+    Setcompactionthroughput {
+        #[arg(value_name = "compaction_throughput", allow_hyphen_values = true)]
+        throughput: String,
+    },
+    /// Compactions that have ended, the newest first
+    Compactionhistory,
+    /// Stop compactions that run
+    Stop {
+        #[arg(value_name = "compaction_type", default_value = "COMPACTION")]
+        kind: String,
+    },
     /// Explain the commands
     Help { words: Vec<String> },
     #[command(external_subcommand)]

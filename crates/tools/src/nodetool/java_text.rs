@@ -3,6 +3,9 @@
 //! Source: observed on Cassandra 5.0.9 with Java 17; the rules are those of `java.lang.Double.toString`,
 //! `java.util.Formatter` (`%.2f` rounds the shortest decimal half up) and `java.text.DecimalFormat` (half to even).
 
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
+
 const KIB: f64 = 1024.0;
 
 /// `Double.toString`: always with a point, with an exponent below a thousandth and from ten million on.
@@ -95,6 +98,13 @@ pub fn memory_size(bytes: u64) -> String {
 #[must_use]
 pub fn percent(share: f64, digits: usize) -> String {
     format!("{:.digits$}%", share * 100.0)
+}
+
+/// `2026-11-21T00:29:17.439Z`, of microseconds since 1970; nothing for what no calendar has.
+#[must_use]
+pub fn instant(micros: i64) -> String {
+    let printer = DateTimePrinter::new().precision(Some(3));
+    Timestamp::from_microsecond(micros).map_or_else(|_| String::new(), |time| printer.timestamp_to_string(&time))
 }
 
 /// Left-aligned columns with a gap between them; the last one is padded as well. A row may have fewer cells.

@@ -35,7 +35,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use self::api::{Cluster, Compactions, Gossip, Logging, ProxyHistograms, Ring, Snapshots, TableHistograms, Tables};
+use self::api::{
+    AutoCompaction, Cluster, CompactionHistory, CompactionThroughput, Compactions, Gossip, Logging, ProxyHistograms,
+    Ring, Snapshots, TableHistograms, Tables,
+};
 use self::api::{ThreadPools, TraceProbability};
 use self::background::CompactionColumns;
 use self::command_line::{CommandLine, CompactArgs, RingArgs, TablestatsArgs};
@@ -144,6 +147,25 @@ impl Session<'_> {
                 format!("Current trace probability: {}\n", java_text::double(found.probability))
             }),
             C::Settraceprobability { probability } => self.set_trace_probability(probability),
+            C::Statusbinary => self.show("/node", |node: &api::Node| running(node.native_transport_active)),
+            C::Statusgossip => self.show("/node", |node: &api::Node| running(node.gossip_active)),
+            C::Statusautocompaction => self.show("/auto-compaction", |found: &AutoCompaction| running(found.enabled)),
+            C::Enableautocompaction { words } => self.set_auto_compaction(words, true),
+            C::Disableautocompaction { words } => self.set_auto_compaction(words, false),
+            C::Getcompactionthroughput { precise_mib } => self
+                .show("/compaction-throughput", |found: &CompactionThroughput| {
+                    throughput_text(found.throughput_mib_per_sec, *precise_mib)
+                }),
+            C::Setcompactionthroughput { throughput } => self.set_compaction_throughput(throughput),
+            C::Compactionhistory => {
+                self.show("/compactions/history", |history: &CompactionHistory| background::history_text(history))
+            }
+            C::Stop { kind } if kind == "COMPACTION" => {
+                self.action("/compactions/stop", "stopping", &json!({}), None, &[])
+            }
+            C::Stop { kind } => {
+                Err(Failure::BadUse(format!("compaction_type: can not convert \"{kind}\" to a OperationType")))
+            }
             C::Help { words } => {
                 let text = words.first().map_or_else(help::overview, |name| help::of_command(name));
                 self.print(&text)
@@ -274,6 +296,22 @@ impl Session<'_> {
         self.format.map_or(Ok(()), |format| self.print(&format.print(&json!({"tables": answers}))))
     }
 
+    fn set_auto_compaction(&mut self, keyspaces: &[String], enabled: bool) -> Result<(), Failure> {
+        if !keyspaces.is_empty() {
+            return Err(Failure::Unsupported("automatic compaction of single keyspaces".to_owned()));
+        }
+        let answer = self.node.put("/auto-compaction", &json!({"enabled": enabled}))?;
+        self.done(&answer)
+    }
+
+    fn set_compaction_throughput(&mut self, text: &str) -> Result<(), Failure> {
+        let throughput = text
+            .parse::<u32>()
+            .map_err(|_| Failure::BadUse(format!("compaction_throughput: can not convert \"{text}\" to a Integer")))?;
+        let answer = self.node.put("/compaction-throughput", &json!({"throughput_mib_per_sec": throughput}))?;
+        self.done(&answer)
+    }
+
     fn set_logging_level(&mut self, words: &[String]) -> Result<(), Failure> {
         let body = match words {
             [] => json!({"logger": null, "level": null}),
@@ -299,6 +337,17 @@ impl Session<'_> {
 
 fn unexpected(words: &[String]) -> Failure {
     Failure::BadUse(format!("Found unexpected parameters: [{}]", words.join(", ")))
+}
+
+fn running(is_running: bool) -> String {
+    format!("{}\n", if is_running { "running" } else { "not running" })
+}
+
+fn throughput_text(mib_per_sec: f64, precise: bool) -> String {
+    // Cassandra writes MB where it has rounded.
+    let amount =
+        if precise { format!("{} MiB", java_text::double(mib_per_sec)) } else { format!("{mib_per_sec:.0} MB") };
+    format!("Current compaction throughput: {amount}/s\n")
 }
 
 fn logging_text(logging: &Logging) -> String {

@@ -4,13 +4,12 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use jiff::Timestamp;
-use jiff::fmt::temporal::DateTimePrinter;
 use serde_json::{Value, json};
 
 use super::api::{Snapshot, Snapshots};
 use super::command_line::{ClearsnapshotArgs, SnapshotArgs};
 use super::failure::Failure;
-use super::java_text::{Table, file_size};
+use super::java_text::{Table, file_size, instant};
 use super::node::{Node, with_query};
 
 const TTL_SECS_MIN: u64 = 60;
@@ -54,21 +53,14 @@ pub fn list_text(snapshots: &Snapshots, listing: Listing) -> String {
             row.table.clone(),
             file_size(row.true_bytes),
             file_size(row.size_bytes),
-            instant(row.created_at_micros),
-            instant(row.expires_at_micros),
+            row.created_at_micros.map_or_else(String::new, instant),
+            row.expires_at_micros.map_or_else(String::new, instant),
             row.ephemeral.to_string(),
         ];
         table.add(cells.into_iter().take(columns));
     }
     let _ = write!(text, "{table}\nTotal TrueDiskSpaceUsed: {}\n\n", file_size(snapshots.true_bytes));
     text
-}
-
-/// `2026-11-21T00:29:17.439Z`; nothing when there is none.
-fn instant(micros: Option<i64>) -> String {
-    let timestamp = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());
-    let printer = DateTimePrinter::new().precision(Some(3));
-    timestamp.map_or_else(String::new, |timestamp| printer.timestamp_to_string(&timestamp))
 }
 
 /// Takes a snapshot. What is asked for is printed before it is tried, as Cassandra does.

@@ -286,6 +286,38 @@ fn switches_print_and_set() {
     }
 }
 
+#[test]
+fn compactions_are_steered_as_cassandras() {
+    let node = golden!("node.json");
+    check("statusbinary", "Get /node", node, "running\n");
+    check("statusgossip", "Get /node", node, "running\n");
+    check("statusautocompaction", "Get /auto-compaction", r#"{"enabled": false}"#, "not running\n");
+    let (path, limit) = ("Get /compaction-throughput", r#"{"throughput_mib_per_sec": 64.0}"#);
+    check("getcompactionthroughput", path, limit, "Current compaction throughput: 64 MB/s\n");
+    check("getcompactionthroughput -d", path, limit, "Current compaction throughput: 64.0 MiB/s\n");
+    check(
+        "compactionhistory",
+        "Get /compactions/history",
+        r#"{"compactions": [{"id": "9599fdb0-e544-11f1-935d-0d20acf17da5", "kind": "Major compaction", "keyspace": "shop",
+            "table": "orders", "compacted_at_micros": 1795221815656000, "bytes_in": 18586, "bytes_out": 18586}]}"#,
+        "Compaction History: \n\
+         id                                   keyspace_name columnfamily_name compacted_at            bytes_in bytes_out \
+         rows_merged compaction_properties             \n\
+         9599fdb0-e544-11f1-935d-0d20acf17da5 shop          orders            2026-11-21T00:43:35.656 18586    18586     \
+         {}          {compaction_type:Major compaction}\n",
+    );
+    for (line, request) in [
+        ("setcompactionthroughput 16", r#"Put /compaction-throughput {"throughput_mib_per_sec":16}"#),
+        ("disableautocompaction", r#"Put /auto-compaction {"enabled":false}"#),
+        ("stop", "Post /compactions/stop {}"),
+        ("stop COMPACTION", "Post /compactions/stop {}"),
+    ] {
+        let paths = ["Put /compaction-throughput", "Put /auto-compaction", "Post /compactions/stop"];
+        let (exit_code, out, _, asked) = nodetool_with(paths.map(|path| (path, 200, "{}")).to_vec(), line);
+        assert_eq!((exit_code, out, asked.concat().as_str()), (0, String::new(), request));
+    }
+}
+
 fn check_refusal(line: &str, path: &'static str, status: u16, body: &'static str, expected: (u8, &str, &str)) {
     let (exit_code, out, errors, _) = nodetool_with(vec![(path, status, body)], line);
     assert_eq!((exit_code, out.as_str(), errors.as_str()), expected);

@@ -1,7 +1,7 @@
 //! Commands of Cassandra 5.0.9's nodetool that Helenus does not have yet.
 
 /// Sorted. Source: `nodetool help` of Cassandra 5.0.9.
-pub const COMMANDS: [&str; 127] = [
+pub const COMMANDS: [&str; 118] = [
     "assassinate",
     "autorepairstatus",
     "bootstrap",
@@ -9,12 +9,10 @@ pub const COMMANDS: [&str; 127] = [
     "cidrfilteringstats",
     "cleanup",
     "clientstats",
-    "compactionhistory",
     "datapaths",
     "decommission",
     "describering",
     "disableauditlog",
-    "disableautocompaction",
     "disablebackup",
     "disablebinary",
     "disablefullquerylog",
@@ -24,7 +22,6 @@ pub const COMMANDS: [&str; 127] = [
     "disableoldprotocolversions",
     "dropcidrgroup",
     "enableauditlog",
-    "enableautocompaction",
     "enablebackup",
     "enablebinary",
     "enablefullquerylog",
@@ -43,7 +40,6 @@ pub const COMMANDS: [&str; 127] = [
     "getcidrgroupsofip",
     "getcolumnindexsize",
     "getcompactionthreshold",
-    "getcompactionthroughput",
     "getconcurrency",
     "getconcurrentcompactors",
     "getconcurrentviewbuilders",
@@ -102,7 +98,6 @@ pub const COMMANDS: [&str; 127] = [
     "setcachekeystosave",
     "setcolumnindexsize",
     "setcompactionthreshold",
-    "setcompactionthroughput",
     "setconcurrency",
     "setconcurrentcompactors",
     "setconcurrentviewbuilders",
@@ -116,12 +111,8 @@ pub const COMMANDS: [&str; 127] = [
     "settimeout",
     "sjk",
     "sstablerepairedset",
-    "statusautocompaction",
     "statusbackup",
-    "statusbinary",
-    "statusgossip",
     "statushandoff",
-    "stop",
     "stopdaemon",
     "toppartitions",
     "truncatehints",
