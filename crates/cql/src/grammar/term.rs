@@ -1,7 +1,7 @@
 //! Terms and constants.
 
 use super::name::{is_column, is_identifier};
-use super::{Parsed, Parser, string_content};
+use super::{Parsed, Parser, Reject, string_content};
 use crate::ast::term::{Arithmetic, Literal, LiteralKind, Term};
 use crate::token::TokenKind;
 
@@ -174,6 +174,14 @@ impl Parser<'_> {
         let token = self.kind();
         let Some(kind) = literal_kind(token) else { return self.reject() };
         let written = self.here();
+        // Upstream compares the literal with its double to find its type, and fails on infinity.
+        if token == TokenKind::FloatLiteral && written.parse::<f64>().is_ok_and(f64::is_infinite) {
+            return Err(Reject::Thrown(format!(
+                "Failed parsing statement: [{}] reason: NumberFormatException Character I is neither a decimal digit number, \
+                 decimal point, nor \"e\" notation exponential mark.",
+                self.text
+            )));
+        }
         self.at += 1;
         let text = match token {
             TokenKind::StringLiteral => string_content(written),

@@ -9,6 +9,7 @@ use helenus_types::CqlType;
 
 use crate::error::{Result, ensure, invalid};
 use crate::functions::aggregate::AggregateKind;
+use crate::functions::masking::MaskKind;
 use crate::functions::registry::NUMERIC;
 use crate::functions::scalar::ScalarKind;
 use crate::functions::vector::SimilarityKind;
@@ -22,6 +23,13 @@ pub enum Parameter {
         from_receiver: bool,
     },
     Text,
+    /// May be left out.
+    OptionalText,
+    /// Text or ASCII.
+    AnyText,
+    Int,
+    /// Of the first argument's type.
+    SameAsFirst,
     AnyMap,
     AnyCollection,
     SetOrList,
@@ -35,8 +43,11 @@ pub enum Parameter {
 impl fmt::Display for Parameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Parameter::Any { .. } => "any",
+            Parameter::Any { .. } | Parameter::SameAsFirst => "any",
             Parameter::Text => "text",
+            Parameter::OptionalText => "[text]",
+            Parameter::AnyText => "[text|varchar|ascii]",
+            Parameter::Int => "int",
             Parameter::AnyMap => "map",
             Parameter::AnyCollection => "collection",
             // Upstream's slip: `setOrList` prints itself like its numeric sibling.
@@ -52,6 +63,10 @@ pub fn parameters(name: &str) -> Option<&'static [Parameter]> {
     Some(match name {
         "to_json" | "tojson" => &[Parameter::Any { from_receiver: false }],
         "from_json" | "fromjson" => &[Parameter::Text],
+        "mask_null" | "mask_default" => &[Parameter::Any { from_receiver: false }],
+        "mask_replace" => &[Parameter::Any { from_receiver: true }, Parameter::SameAsFirst],
+        "mask_hash" => &[Parameter::Any { from_receiver: false }, Parameter::OptionalText],
+        "mask_inner" | "mask_outer" => &[Parameter::AnyText, Parameter::Int, Parameter::Int, Parameter::OptionalText],
         "max" | "min" => &[Parameter::Any { from_receiver: true }],
         "map_keys" | "map_values" => &[Parameter::AnyMap],
         "collection_count" => &[Parameter::AnyCollection],
@@ -85,6 +100,10 @@ pub fn make<A: Argument>(
     let types = infer(scope, name, parameters, arguments, receiver)?;
     let first = types.first().cloned().unwrap_or(CqlType::Blob);
     let scalar = |returns: CqlType, kind: ScalarKind| Ok(Function::scalar(name, types.clone(), returns, kind));
+    if let Some(kind) = MaskKind::of(name) {
+        let returns = if kind == MaskKind::Hash { CqlType::Blob } else { first };
+        return scalar(returns, ScalarKind::Mask(kind));
+    }
     match name {
         // The old name is forgotten, unlike those of other functions.
         "to_json" | "tojson" => Ok(Function::scalar("to_json", types.clone(), CqlType::Text, ScalarKind::ToJson)),
@@ -151,7 +170,12 @@ fn infer<A: Argument>(
         let texts: Vec<String> = parameters.iter().map(ToString::to_string).collect();
         format!("{NATIVE_KEYSPACE}.{name}({})", texts.join(", "))
     };
-    ensure!(arguments.len() == parameters.len(), "Invalid number of arguments for function {}", signature());
+    let required = parameters.iter().filter(|parameter| **parameter != Parameter::OptionalText).count();
+    ensure!(
+        (required..=parameters.len()).contains(&arguments.len()),
+        "Invalid number of arguments for function {}",
+        signature()
+    );
     let own: Vec<Option<CqlType>> = parameters
         .iter()
         .zip(arguments)
@@ -162,6 +186,7 @@ fn infer<A: Argument>(
         let found = own.get(index).cloned().flatten();
         let inferred = match parameter {
             Parameter::FloatVector { same_as } => found.or_else(|| own.get(*same_as).cloned().flatten()),
+            Parameter::SameAsFirst => types.first().cloned(),
             _ => found,
         };
         let Some(ty) = inferred else {
@@ -183,13 +208,17 @@ fn own_type<A: Argument>(
     receiver: Option<&CqlType>,
 ) -> Option<CqlType> {
     match parameter {
-        Parameter::Text => argument.compatible_type(scope).or(Some(CqlType::Text)),
+        Parameter::Text | Parameter::OptionalText | Parameter::AnyText => {
+            argument.compatible_type(scope).or(Some(CqlType::Text))
+        }
+        Parameter::Int => argument.compatible_type(scope).or(Some(CqlType::Int)),
         Parameter::Any { from_receiver: true } => argument.compatible_type(scope).or_else(|| receiver.cloned()),
         Parameter::FloatVector { .. } => match argument.selected_array_len() {
             Some(dimension) => Some(CqlType::Vector { element: Arc::new(CqlType::Float), dimension }),
             None => argument.compatible_type(scope).or_else(|| receiver.cloned()),
         },
         Parameter::Any { .. }
+        | Parameter::SameAsFirst
         | Parameter::AnyMap
         | Parameter::AnyCollection
         | Parameter::SetOrList
@@ -204,10 +233,13 @@ fn check<A: Argument>(name: &str, parameter: Parameter, argument: &A, ty: &CqlTy
         ))
     };
     match parameter {
-        Parameter::Any { .. } => Ok(()),
-        Parameter::Text => {
+        Parameter::Any { .. } | Parameter::SameAsFirst => Ok(()),
+        Parameter::Text | Parameter::OptionalText | Parameter::AnyText | Parameter::Int => {
+            let wanted = if parameter == Parameter::Int { CqlType::Int } else { CqlType::Text };
+            let is_ascii = parameter == Parameter::AnyText && *ty == CqlType::Ascii;
+            let parameter = if parameter == Parameter::OptionalText { Parameter::Text } else { parameter };
             ensure!(
-                test_type(ty, &CqlType::Text).is_possible(),
+                is_ascii || test_type(ty, &wanted).is_possible(),
                 "Function {NATIVE_KEYSPACE}.{name} requires an argument of type {parameter}, but found argument {argument} of \
                  type {ty}"
             );

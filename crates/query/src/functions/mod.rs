@@ -9,6 +9,7 @@ mod aggregate;
 mod arbitrary_precision;
 mod collection;
 mod factory;
+mod masking;
 mod math;
 mod operation;
 mod registry;
@@ -110,7 +111,7 @@ impl Function {
         let through_factory = matches!(
             self.kind,
             FunctionKind::Aggregate(AggregateKind::Min | AggregateKind::Max)
-                | FunctionKind::Scalar(ScalarKind::FromBlob { .. })
+                | FunctionKind::Scalar(ScalarKind::FromBlob { .. } | ScalarKind::Mask(_))
         );
         self.returns == CqlType::Timeuuid && through_factory
     }

@@ -9,6 +9,7 @@ use helenus_types::{CqlType, cast, composite, value};
 
 use crate::error::{QueryError, Result, hex, invalid};
 use crate::functions::aggregate::AggregateKind;
+use crate::functions::masking::{self, MaskKind};
 use crate::functions::math::{self, MathKind};
 use crate::functions::time::{self, NowKind};
 use crate::functions::vector::{self, SimilarityKind};
@@ -42,6 +43,7 @@ pub enum ScalarKind {
     CollectionCount,
     CollectionAggregate(AggregateKind),
     Similarity(SimilarityKind),
+    Mask(MaskKind),
 }
 
 /// The argument, unless it counts as null.
@@ -72,6 +74,10 @@ pub fn execute(
                 ));
             }
             return Ok(Some(bytes.to_vec()));
+        }
+        ScalarKind::Mask(kind) => {
+            let ty = function.arguments.first().unwrap_or(&CqlType::Blob);
+            return masking::mask(*kind, &function.name, ty, arguments);
         }
         ScalarKind::Token => return token(arguments),
         ScalarKind::ToJson => {
@@ -124,6 +130,7 @@ pub fn execute(
         | ScalarKind::ToBlob
         | ScalarKind::FromBlob { .. }
         | ScalarKind::Token
+        | ScalarKind::Mask(_)
         | ScalarKind::ToJson
         | ScalarKind::CollectionCount
         | ScalarKind::CollectionAggregate(_) => Ok(None), // Answered above.

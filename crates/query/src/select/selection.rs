@@ -224,6 +224,7 @@ impl Builder<'_> {
                     built.push(self.build(argument, Some(ty), markers)?);
                 }
                 let aggregates = built.iter().any(|argument| argument.aggregates);
+                let is_reversed = built.first().is_some_and(|argument| argument.is_reversed);
                 ensure!(
                     !(function.is_aggregate() && aggregates),
                     "aggregate functions cannot be used as arguments of aggregate functions"
@@ -236,7 +237,7 @@ impl Builder<'_> {
                     Selector::Scalar { function: Arc::clone(function), arguments }
                 };
                 let mut result = Built::plain(selector, function.column_name(&names), function.returns.clone());
-                result.is_legacy_timeuuid = function.returns_legacy_timeuuid();
+                result.is_legacy_timeuuid = function.returns_legacy_timeuuid() && !is_reversed;
                 result.aggregates = aggregates || function.is_aggregate();
                 Ok(result)
             }

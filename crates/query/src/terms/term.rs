@@ -267,10 +267,14 @@ fn bind_marker<'t>(value: &'t Value<'_>, ty: &CqlType) -> Result<Value<'t>> {
 /// Collections as Cassandra would serialise them again: sets and maps in order, without repetition.
 fn canonical<'t>(ty: &CqlType, bytes: &'t [u8]) -> Result<Cow<'t, [u8]>> {
     match ty {
-        CqlType::List { element, .. } if element.is_collection() => {
+        CqlType::List { element, .. } => {
+            let list = collection::ListRef::parse(bytes)?;
+            if !has_several_forms(element) {
+                return Ok(Cow::Borrowed(bytes));
+            }
             let mut values = Vec::new();
-            for value in collection::ListRef::parse(bytes)?.iter() {
-                values.push(value.map(|value| canonical(element, value)).transpose()?);
+            for value in list.iter() {
+                values.push(value.map(|value| canonical_element(element, value)).transpose()?);
             }
             let values: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
             Ok(Cow::Owned(collection::pack_list(&values)))
@@ -280,10 +284,10 @@ fn canonical<'t>(ty: &CqlType, bytes: &'t [u8]) -> Result<Cow<'t, [u8]>> {
             let mut values = Vec::with_capacity(set.len());
             for value in set.iter() {
                 let value = value.ok_or_else(|| invalid!("null is not supported inside collections"))?;
-                values.push(canonical(element, value)?);
+                values.push(canonical_element(element, value)?);
             }
             let in_order = values.is_sorted_by(|a, b| element.compare(a, b).is_lt());
-            if in_order && !element.is_collection() {
+            if in_order && !has_several_forms(element) {
                 return Ok(Cow::Borrowed(bytes));
             }
             sort_set(element, &mut values);
@@ -293,16 +297,48 @@ fn canonical<'t>(ty: &CqlType, bytes: &'t [u8]) -> Result<Cow<'t, [u8]>> {
             let map = collection::MapRef::parse(bytes)?;
             let mut entries = Vec::with_capacity(map.len());
             for (entry_key, entry_value) in map.iter() {
-                entries.push((canonical(key, entry_key)?, canonical(value, entry_value)?));
+                entries.push((canonical_element(key, entry_key)?, canonical_element(value, entry_value)?));
             }
             let in_order = entries.is_sorted_by(|a, b| key.compare(&a.0, &b.0).is_lt());
-            if in_order && !key.is_collection() && !value.is_collection() {
+            if in_order && !has_several_forms(key) && !has_several_forms(value) {
                 return Ok(Cow::Borrowed(bytes));
             }
             Ok(Cow::Owned(pack_sorted_map(key, entries)))
         }
         _ => Ok(Cow::Borrowed(bytes)),
     }
+}
+
+/// Whether different bytes may stand for one value of the type.
+fn has_several_forms(ty: &CqlType) -> bool {
+    ty.is_collection() || matches!(ty, CqlType::Boolean | CqlType::Decimal | CqlType::Varint)
+}
+
+/// As [`canonical`] for an element: numbers lose leading bytes that say nothing.
+fn canonical_element<'t>(ty: &CqlType, bytes: &'t [u8]) -> Result<Cow<'t, [u8]>> {
+    const SCALE_BYTES: usize = 4;
+    match ty {
+        CqlType::Boolean if bytes.first().is_some_and(|byte| 1 < *byte) => Ok(Cow::Borrowed(&[1])),
+        CqlType::Varint => Ok(Cow::Borrowed(minimal_integer(bytes))),
+        CqlType::Decimal => match bytes.split_at_checked(SCALE_BYTES) {
+            Some((scale, unscaled)) if minimal_integer(unscaled).len() < unscaled.len() => {
+                Ok(Cow::Owned([scale, minimal_integer(unscaled)].concat()))
+            }
+            _ => Ok(Cow::Borrowed(bytes)),
+        },
+        _ => canonical(ty, bytes),
+    }
+}
+
+/// A two's complement number without redundant leading bytes.
+fn minimal_integer(mut bytes: &[u8]) -> &[u8] {
+    while let [first, second, ..] = bytes
+        && matches!((first, *second < 0x80), (0, true) | (0xff, false))
+        && let Some((_, rest)) = bytes.split_first()
+    {
+        bytes = rest;
+    }
+    bytes
 }
 
 /// The right side of IN: one marker for the whole list, or a term an element.
@@ -343,7 +379,7 @@ impl InTerms {
                             None => Value::Null,
                             Some(value) => {
                                 element.validate(value)?;
-                                Value::Bytes(canonical(element, value)?)
+                                Value::Bytes(canonical_element(element, value)?)
                             }
                         });
                     }
