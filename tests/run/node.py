@@ -29,10 +29,11 @@ class Helenus:
 
     title = "helenus"
 
-    def __init__(self, environment):
+    def __init__(self, environment, host="127.0.0.1", fixed_port=None):
         self.environment = environment
         self.directory = self.process = self.log = None
-        self.host, self.port, self.admin_port = "127.0.0.1", 0, 0
+        self.host, self.port, self.admin_port = host, fixed_port, 0
+        self.fixed_port = fixed_port
 
     def variables(self):
         return {"HELENUS_HOST": self.host, "HELENUS_PORT": str(self.port), "HELENUS_ADMIN_PORT": str(self.admin_port)}
@@ -42,11 +43,11 @@ class Helenus:
             return
         self.stop()
         self.directory = Path(tempfile.mkdtemp(prefix="helenus-tests-"))
-        self.port, self.admin_port = free_port(), free_port()
+        self.port, self.admin_port = self.fixed_port or free_port(self.host), free_port(self.host)
         self.log = places.LOGS / "node-helenus.log"
         command = [str(places.binary()), "start", "--data-dir", str(self.directory / "data"), "--address", self.host,
                    "--cql-port", str(self.port), "--admin-port", str(self.admin_port),
-                   "--set", f"native_shard_aware_transport_port={free_port()}"]
+                   "--set", f"native_shard_aware_transport_port={free_port(self.host)}"]
         with self.log.open("ab") as log:
             log.write(f"$ {' '.join(command)}\n".encode())
             log.flush()
