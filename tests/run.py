@@ -12,6 +12,7 @@ Each suite's output is in target/test-logs/NAME.log; when it fails its end is pr
 
 import argparse
 import os
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -179,6 +180,7 @@ def main():
     unknown = set(names) - {suite.name for suite in SUITES}
     if unknown:
         parser.error(f"no suite named {', '.join(sorted(unknown))}; see --list")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ends nodes and builds, as Ctrl-C does.
     try:
         return Run([suite for suite in SUITES if suite.name in names], arguments.soak).go()
     except KeyboardInterrupt:

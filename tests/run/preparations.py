@@ -31,9 +31,12 @@ class Preparation:
     commands: Callable  # () -> [Command]
 
 
-def workspace():
-    yield Command(("cargo", "test", "--workspace", "--locked", "--no-run"), REPOSITORY)
+def binary():
     yield Command(("cargo", "build", "--locked", "-p", "helenus-helenus"), REPOSITORY)
+
+
+def unit_tests():
+    yield Command(("cargo", "test", "--workspace", "--locked", "--no-run"), REPOSITORY)
 
 
 def venv():
@@ -100,14 +103,18 @@ PREPARATIONS = {
     "gocql-v2": Preparation(("go",), gocql("v2")),
     "oracle": Preparation(("java", "maven"), oracle),
     "maven": Preparation(("java", "maven"), maven),
-    "workspace": Preparation(("rust", "c++"), workspace),
+    "binary": Preparation(("rust", "c++"), binary),
+    "unit-tests": Preparation(("rust", "c++"), unit_tests),
     "scylla": Preparation(("rust", "c++"), scylla),
     "fuzz": Preparation(("rust", "c++"), fuzz),
 }
 
+#: Built into one target directory, which cargo locks: one after the other.
+IN_WORKSPACE = ("binary", "unit-tests")
+
 
 class Prepared:
-    """Runs the named preparations: `workspace` in a thread of its own, the others one after another beside it."""
+    """Runs the named preparations in two threads: what cargo builds in the workspace, and beside it everything else."""
 
     def __init__(self, names, environment):
         self.environment = environment
@@ -116,7 +123,8 @@ class Prepared:
         self.done = {name: threading.Event() for name in names}
         self.stopping = False
         ordered = [name for name in PREPARATIONS if name in names]
-        for group in ([name for name in ordered if name == "workspace"], [name for name in ordered if name != "workspace"]):
+        for in_workspace in (True, False):
+            group = [name for name in ordered if (name in IN_WORKSPACE) is in_workspace]
             threading.Thread(target=self._run_all, args=[group], daemon=True).start()
 
     def _run_all(self, names):
