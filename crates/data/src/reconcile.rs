@@ -1,9 +1,8 @@
 //! Reconciliation: which of two versions of a cell, row or deletion wins. The one place that knows.
 //!
 //! Rules for cells, in order: the later timestamp wins; on a tie what expires or is deleted beats what stays, a tombstone
-//! beats an expiring cell, then the later local deletion time, then the larger value by unsigned bytes, then the shorter
-//! ttl (so that the result never depends on the order of arrival). Counter cells merge by shard and clock, and a counter's
-//! tombstone beats every increment.
+//! beats an expiring cell, then the later local deletion time, then the shorter ttl, then the larger value by unsigned
+//! bytes. Counter cells merge by shard and clock, and a counter's tombstone beats every increment.
 //!
 //! Invariant: merging is commutative, associative and idempotent; `tests.rs` holds the properties.
 //!
@@ -35,12 +34,14 @@ pub fn compare_cells(left: &Cell, right: &Cell) -> Ordering {
             (true, true) => {
                 let by_kind = left.is_tombstone().cmp(&right.is_tombstone());
                 let by_time = by_kind.then_with(|| left.local_deletion_secs.cmp(&right.local_deletion_secs));
-                if by_time != Ordering::Equal {
-                    return by_time;
+                // The shorter life was written later.
+                let by_life = by_time.then_with(|| right.ttl.cmp(&left.ttl));
+                if by_life != Ordering::Equal {
+                    return by_life;
                 }
             }
         }
-        left.value.cmp(&right.value).then_with(|| right.ttl.cmp(&left.ttl))
+        left.value.cmp(&right.value)
     })
 }
 
