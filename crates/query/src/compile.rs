@@ -1,11 +1,14 @@
 //! Compilation: a statement's text becomes a plan against one schema snapshot.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use helenus_cql::{BatchKind as RawBatchKind, Modification, ParsedStatement, QualifiedName, Statement};
 use helenus_env::Env;
 use helenus_protocol::ResultMetadata;
 use helenus_schema::{SchemaSnapshot, Table};
+use helenus_storage::RequestContext;
+use helenus_types::value;
 
 use crate::ddl::keyspace_of;
 use crate::error::{QueryError, Result, invalid};
@@ -26,6 +29,8 @@ pub(crate) struct Compiled {
     pub tables: Vec<Arc<Table>>,
     /// Of the snapshot that it was compiled for.
     pub epoch: u64,
+    /// `USING TIMEOUT` of a SELECT.
+    timeout: Option<Duration>,
 }
 
 pub(crate) enum Plan {
@@ -48,8 +53,10 @@ impl Compiled {
         let is_fully_qualified = is_fully_qualified(&statement);
         let mut keyspace = None;
         let mut tables = Vec::new();
+        let mut timeout = None;
         let plan = match statement {
             Statement::Select(select) => {
+                timeout = select.timeout.as_ref().map(|literal| parse_timeout(&literal.text)).transpose()?;
                 let target = compiler.target(&select.table)?;
                 let PlanTarget { scope, table, is_virtual } = target;
                 tables.push(Arc::clone(table));
@@ -108,7 +115,17 @@ impl Compiled {
             keyspace,
             tables,
             epoch: schema.epoch,
+            timeout,
         })
+    }
+
+    /// The context under which it runs: the statement's own timeout may bring the deadline nearer, never push it away.
+    #[must_use]
+    pub fn with_timeout(&self, env: &Env, mut context: RequestContext) -> RequestContext {
+        if let Some(timeout) = self.timeout {
+            context.deadline = context.deadline.min(env.monotonic() + timeout);
+        }
+        context
     }
 
     #[must_use]
@@ -212,4 +229,14 @@ pub(crate) fn find_table<'a>(
     }
     let table = found.tables.get(table).ok_or_else(|| invalid!("table {table} does not exist"))?;
     Ok(PlanTarget { scope: Scope { schema, keyspace, table: Some(table) }, table, is_virtual })
+}
+
+/// ScyllaDB's rule: hours and smaller units, whole milliseconds, not negative.
+fn parse_timeout(text: &str) -> Result<Duration> {
+    let parsed = value::Duration::parse(text).map_err(|error| invalid!("{error}"))?;
+    let millis = parsed.nanos / 1_000_000;
+    if parsed.months != 0 || parsed.days != 0 || parsed.nanos % 1_000_000 != 0 || millis < 0 {
+        return Err(invalid!("USING TIMEOUT wants a duration of whole milliseconds without days or months, found {text}"));
+    }
+    Ok(Duration::from_millis(millis.unsigned_abs()))
 }

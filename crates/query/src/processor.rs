@@ -71,7 +71,11 @@ impl QueryProcessor {
     ) -> Result<QueryOutcome> {
         check_page_size(parameters)?;
         let keyspace = self.request_keyspace(session, &context, parameters)?;
-        let compiled = Compiled::new(&context.schema, self.cluster.env(), text, keyspace)?;
+        let env = self.cluster.env();
+        context.trace.record(env, || format!("Parsing {text}"));
+        let compiled = Compiled::new(&context.schema, env, text, keyspace)?;
+        context.trace.record(env, || "Preparing statement".to_owned());
+        let context = compiled.with_timeout(env, context);
         let values = ordered_values(&compiled, &parameters.values);
         ensure!(values.len() == compiled.marker_count(), "Invalid amount of bind variables");
         let execution = Execution::new(self, session, keyspace, &context, parameters)?;
@@ -161,6 +165,8 @@ impl QueryProcessor {
     ) -> Result<QueryOutcome> {
         let prepared = self.plan(id, &context)?;
         let PreparedPlan { entry, compiled } = &*prepared;
+        context.trace.record(self.cluster.env(), || "Executing prepared statement".to_owned());
+        let context = compiled.with_timeout(self.cluster.env(), context);
         let mut warnings = Vec::new();
         if !entry.is_fully_qualified
             && !entry.is_batch

@@ -126,7 +126,7 @@ impl CqlType {
     }
 
     pub fn vector(element: Self, dimension: u32) -> Self {
-        Self::Vector { element: Arc::new(element.frozen()), dimension }
+        Self::Vector { element: Arc::new(element), dimension }
     }
 
     /// Stored as one cell per element or field: a collection or user type that is not frozen.
@@ -192,13 +192,14 @@ impl CqlType {
                 let udt = if all_frozen { Arc::clone(udt) } else { Arc::new(udt.with_types(|_, ty| ty.frozen())) };
                 Self::Udt(udt, true)
             }
-            Self::Vector { element, dimension } => Self::Vector { element: frozen_arc(element), dimension: *dimension },
-            native => native.clone(),
+            // A vector is one cell whatever it holds, and keeps its element as it was declared, as Cassandra's does.
+            vector_or_native => vector_or_native.clone(),
         }
     }
 
     fn is_frozen_throughout(&self) -> bool {
-        !self.is_multi_cell() && self.sub_types().into_iter().all(Self::is_frozen_throughout)
+        let is_vector = matches!(self, Self::Vector { .. });
+        is_vector || !self.is_multi_cell() && self.sub_types().into_iter().all(Self::is_frozen_throughout)
     }
 
     pub fn references_user_type(&self, keyspace: &str, name: &str) -> bool {

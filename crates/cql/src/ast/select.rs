@@ -3,7 +3,7 @@
 use super::identifier::{Identifier, QualifiedName};
 use super::relation::Relation;
 use super::selector::Selector;
-use super::term::Term;
+use super::term::{Literal, Term};
 
 /// One entry of the select clause.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,4 +48,6 @@ pub struct Select {
     /// `LIMIT`: an integer literal or a marker.
     pub limit: Option<Term>,
     pub allow_filtering: bool,
+    /// `USING TIMEOUT`: a duration literal. Not in Cassandra's grammar; ScyllaDB's drivers end their own reads with it.
+    pub timeout: Option<Literal>,
 }

@@ -215,6 +215,10 @@ impl<'a> Parser<'a> {
         self.kind() == kind
     }
 
+    fn word_ahead(&self, ahead: usize) -> &'a str {
+        self.tokens.get(self.at + ahead).map_or("", |token| self.text_of(*token))
+    }
+
     /// The text of the next token, quotes and all.
     fn here(&self) -> &'a str {
         self.tokens.get(self.at).map_or("", |token| self.text_of(*token))

@@ -2,6 +2,7 @@
 
 use super::{Parsed, Parser};
 use crate::ast::select::{Ordering, OrderingKey, Select, SelectColumn};
+use crate::ast::term::Literal;
 use crate::token::TokenKind;
 
 /// DISTINCT and the selected columns; none for `*`.
@@ -51,7 +52,16 @@ impl Parser<'_> {
             per_partition_limit,
             limit,
             allow_filtering,
+            timeout: self.timeout()?,
         })
+    }
+
+    fn timeout(&mut self) -> Parsed<Option<Literal>> {
+        if !self.is(TokenKind::Using) || !self.word_ahead(1).eq_ignore_ascii_case("timeout") {
+            return Ok(None);
+        }
+        self.expect_all(&[TokenKind::Using, TokenKind::Ident])?;
+        if self.is(TokenKind::DurationLiteral) { self.literal().map(Some) } else { self.reject() }
     }
 
     /// JSON is a keyword when a select clause follows it, else a column.

@@ -63,6 +63,10 @@ impl ToCql for Select {
             out.write_str(" LIMIT ")?;
             limit.write_cql(out)?;
         }
-        write_if(out, self.allow_filtering, " ALLOW FILTERING")
+        write_if(out, self.allow_filtering, " ALLOW FILTERING")?;
+        match &self.timeout {
+            Some(timeout) => write!(out, " USING TIMEOUT {timeout}"),
+            None => Ok(()),
+        }
     }
 }
