@@ -53,8 +53,7 @@ fn what_was_written_is_read_in_every_version_and_survives_a_kill_and_a_stop() {
     let mut client = Client::connect(node.cql());
     client.start(ProtocolVersion::V5, &[("COMPRESSION", "lz4")]);
     assert_eq!(rows_of(&client.ask(&query("SELECT * FROM k.t WHERE p = 1"))), 3);
-    let stopping = std::time::Duration::from_secs(5);
-    assert_eq!(node.stop(stopping), Some(0));
+    assert_eq!(node.stop(Duration::from_secs(5)), Some(0));
     node.start_again();
     let mut client = Client::connect(node.cql());
     client.start(ProtocolVersion::V4, &[("COMPRESSION", "snappy")]);
@@ -104,7 +103,7 @@ fn the_handshake_keeps_its_order_and_its_deadline() {
     let Response::Error(error) = response else { panic!("an unknown version is refused") };
     assert!(error.text.starts_with("Invalid or unsupported protocol version (66)"), "{}", error.text);
 
-    let silent = Client::connect(node.cql());
+    let mut silent = Client::connect(node.cql());
     assert!(silent.is_closed_within(Duration::from_secs(12)), "a client that says nothing is sent away");
 }
 

@@ -224,9 +224,8 @@ impl Client {
         self.receive().1
     }
 
-    pub fn is_closed_within(self, limit: Duration) -> bool {
+    pub fn is_closed_within(&mut self, limit: Duration) -> bool {
         self.stream.set_read_timeout(Some(limit)).expect("a plain socket");
-        let mut stream = self.stream;
-        matches!(stream.read(&mut [0; 1]), Ok(0))
+        matches!(self.stream.read(&mut [0; 1]), Ok(0))
     }
 }
