@@ -18,7 +18,7 @@ use helenus_env::shards::{self, ShardConfig, ShardEnd, Shards};
 use helenus_env::{Env, LockGuard, Mailbox, Receiver};
 use helenus_storage::{StorageConfig, StorageNode};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{AdminServer, AdminState};
 use crate::auth::AuthService;
@@ -80,6 +80,7 @@ struct Holdings {
 }
 
 async fn run_node(env: Env, layers: &Layers, build: Build) -> Result<(), StartError> {
+    let mut signals = Signals::listen()?; // From here on a signal is a wish, not the end.
     let mut config = Config::load(&**env.disk(), layers).await.map_err(|error| refused(error.to_string()))?;
     let log = logging::start(&config.log_level, config.log_json).map_err(|error| refused(error.to_string()))?;
     for warning in &config.warnings {
@@ -112,19 +113,27 @@ async fn run_node(env: Env, layers: &Layers, build: Build) -> Result<(), StartEr
         topology: Arc::clone(&topology),
         build,
     };
-    let served = bring_up(admin_state, admin, &mut shards, &mut reports).await;
+    let served = tokio::select! {
+        served = bring_up(admin_state, admin, &mut shards, &mut reports) => served.map(Some),
+        () = signals.told_to_stop() => Ok(None),
+    };
+    let was_serving = matches!(served, Ok(Some(_)));
     let outcome = match served {
-        Ok(admin) => {
-            let outcome = wait_for_end(&mut shards, &mut reports).await;
+        Ok(Some(admin)) => {
+            let outcome = wait_for_end(&mut signals, &mut shards, &mut reports).await;
             tracing::info!("stopping");
             // Before the drain: what nodetool asks for meanwhile would only fail.
             drop(admin);
             outcome
         }
+        Ok(None) => {
+            tracing::info!("stopping before the start was complete");
+            Ok(())
+        }
         Err(error) => Err(error),
     };
     node.enter(Phase::Drain);
-    if outcome.is_ok() && env.timeout(DRAIN_LIMIT, node.all_drained()).await.is_err() {
+    if was_serving && outcome.is_ok() && env.timeout(DRAIN_LIMIT, node.all_drained()).await.is_err() {
         tracing::warn!("some requests were cut off by the stop");
     }
     node.enter(Phase::Stop);
@@ -390,15 +399,38 @@ fn broken_by(end: Option<(helenus_env::ShardId, ShardEnd)>) -> StartError {
     }
 }
 
-/// Until SIGTERM or Ctrl-C, or until a shard breaks.
-async fn wait_for_end(shards: &mut Shards, reports: &mut Receiver<Report>) -> Result<(), StartError> {
-    let no_signals = |error: io::Error| StartError::Broken(format!("cannot wait for signals: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
+/// SIGTERM and Ctrl-C.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, StartError> {
+        let failed = |error: io::Error| StartError::Broken(format!("cannot wait for signals: {error}"));
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
+        })
+    }
+
+    async fn told_to_stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Until somebody wants the end, or until a shard breaks.
+async fn wait_for_end(
+    signals: &mut Signals,
+    shards: &mut Shards,
+    reports: &mut Receiver<Report>,
+) -> Result<(), StartError> {
     loop {
         tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
+            () = signals.told_to_stop() => return Ok(()),
             end = shards.next_end() => return Err(broken_by(end)),
             Some(report) = reports.recv() => match report {
                 Report::Failed { shard, problem } => {
