@@ -50,7 +50,7 @@ pub async fn single_partition_statements_reach_their_shard_directly(session: Arc
 async fn cross_shard_requests() -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
     let Ok(port) = env::var("HELENUS_ADMIN_PORT") else { return Ok(0) };
     let metric = variable("HELENUS_CROSS_SHARD_METRIC", "helenus_cross_shard_requests_total");
-    let host = variable("HELENUS_HOST", "127.0.0.1");
+    let host = variable("HELENUS_ADMIN_HOST", "127.0.0.1"); // The admin API listens on loopback alone.
     let mut stream = TcpStream::connect(format!("{host}:{port}")).await?;
     stream.write_all(format!("GET /metrics HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes()).await?;
     let mut answer = String::new();
