@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use helenus_data::ColumnId;
+use helenus_schema::system::HIDDEN_TABLES;
 use helenus_schema::{Column, ColumnKind, Keyspace, Table};
 use helenus_types::collection::pack_map;
 
@@ -27,6 +28,12 @@ fn project(
     rows
 }
 
+/// Tables but those that are for the eyes of ScyllaDB's drivers only, which read them without looking here first.
+fn shown(keyspace: &Keyspace) -> impl Iterator<Item = &Arc<Table>> {
+    let is_hidden = |table: &Table| HIDDEN_TABLES.contains(&(&*table.keyspace, &*table.name));
+    keyspace.tables.values().filter(move |table| !is_hidden(table))
+}
+
 pub(super) fn keyspaces(read: &VirtualRead) -> TableRows {
     project(read, false, |keyspace, rows| {
         rows.push(
@@ -40,7 +47,7 @@ pub(super) fn keyspaces(read: &VirtualRead) -> TableRows {
 
 pub(super) fn tables(read: &VirtualRead) -> TableRows {
     project(read, false, |keyspace, rows| {
-        keyspace.tables.values().for_each(|table| rows.push(&table_row(table)));
+        shown(keyspace).for_each(|table| rows.push(&table_row(table)));
     })
 }
 
@@ -94,7 +101,7 @@ pub(super) fn virtual_columns(read: &VirtualRead) -> TableRows {
 
 fn column_rows(read: &VirtualRead, is_virtual: bool) -> TableRows {
     project(read, is_virtual, |keyspace, rows| {
-        for table in keyspace.tables.values() {
+        for table in shown(keyspace) {
             for column in table.columns() {
                 rows.push(&column_row(table, column));
             }
