@@ -81,6 +81,21 @@ fn rack_and_data_centre_come_from_the_properties() {
 }
 
 #[test]
+fn the_guide_has_the_table_of_all_settings() {
+    let guide = include_str!("../../../../docs/configuration.md");
+    assert!(guide.ends_with(&settings_table()), "write it anew: cargo run -p helenus-server --example settings_file");
+}
+
+#[test]
+fn the_shipped_file_sets_nothing_but_defaults() {
+    let shipped = load(include_str!("../../../../conf/helenus.yaml")).unwrap();
+    let default = load("").unwrap();
+    assert!(shipped.warnings.is_empty());
+    assert_eq!(format!("{:?}", shipped.requests), format!("{:?}", default.requests));
+    assert_eq!((shipped.memory, shipped.connections), (default.memory, default.connections));
+}
+
+#[test]
 fn the_shipped_file_shows_every_setting_with_its_default() {
     let shipped = include_str!("../../../../conf/helenus.yaml");
     assert_eq!(shipped, settings_file(), "write it anew: cargo run -p helenus-server --example settings_file");

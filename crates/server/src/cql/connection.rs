@@ -331,7 +331,6 @@ impl Connection {
         message: RequestMessage,
         bytes: u64,
     ) -> Option<End> {
-        let mut phase = self.server.node.phase();
         let guard = loop {
             // Not across the wait: `set_ready` borrows mutably.
             let admitted = self.guard.borrow().admit_request(bytes);
@@ -344,6 +343,7 @@ impl Connection {
                 }
                 Err(_) => {
                     ShardMetrics::count(&self.server.metrics.reads_paused);
+                    let mut phase = self.server.node.phase();
                     tokio::select! {
                         () = self.finished.notified() => {}
                         () = self.server.env.sleep(CAPACITY_POLL) => {}

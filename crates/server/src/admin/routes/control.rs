@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use helenus_storage::FlushReason;
 
-use super::{Answer, nothing};
+use super::{Answer, nothing, to_the_end};
 use crate::admin::Shared;
 use crate::admin::api::{LoggerLevel, Logging, LoggingChange, Nothing, Settings, TraceProbability};
 use crate::admin::problem::{Body, Refusal};
@@ -81,6 +81,10 @@ pub(in crate::admin) async fn settings(State(state): State<Shared>) -> Json<Sett
 /// Serves no clients any more and writes everything to SSTables, so that the next start has nothing to replay.
 #[utoipa::path(post, path = "/api/v1/drain", request_body = Nothing, responses((status = 200, body = Nothing)))]
 pub(in crate::admin) async fn drain(State(state): State<Shared>, Body(_): Body<Nothing>) -> Answer<Nothing> {
+    to_the_end(drain_node(state)).await
+}
+
+async fn drain_node(state: Shared) -> Answer<Nothing> {
     tracing::info!("draining: no clients are served from here on");
     state.node.enter(Phase::Drain);
     state.node.all_drained().await;

@@ -9,7 +9,7 @@ use helenus_data::TableId;
 use helenus_schema::{SchemaSnapshot, Table};
 use helenus_storage::{SnapshotInfo, clear_snapshots, list_snapshots};
 
-use super::Answer;
+use super::{Answer, to_the_end};
 use crate::admin::api::{NewSnapshot, Snapshot, SnapshotTaken, Snapshots, SnapshotsRemoved};
 use crate::admin::problem::{Body, Refusal};
 use crate::admin::{AdminState, Shared};
@@ -59,6 +59,10 @@ pub(in crate::admin) async fn take(
     State(state): State<Shared>,
     Body(wanted): Body<NewSnapshot>,
 ) -> Answer<SnapshotTaken> {
+    to_the_end(take_on_all_shards(state, wanted)).await
+}
+
+async fn take_on_all_shards(state: Shared, wanted: NewSnapshot) -> Answer<SnapshotTaken> {
     let tag = wanted.tag.clone();
     check_tag(&tag)?;
     if wanted.ttl_secs.is_some() {
@@ -199,6 +203,10 @@ pub(in crate::admin) async fn remove(
 ) -> Answer<SnapshotsRemoved> {
     let removal = Removal::parse(query.as_deref().unwrap_or_default(), state.env.wall_micros());
     let removal = removal.map_err(Refusal::InvalidRequest)?;
+    to_the_end(remove_chosen(state, removal)).await
+}
+
+async fn remove_chosen(state: Shared, removal: Removal) -> Answer<SnapshotsRemoved> {
     let chosen: Vec<SnapshotInfo> = list(&state).await?.into_iter().filter(|info| removal.takes(info)).collect();
     let mut pairs: Vec<(String, String)> =
         chosen.iter().map(|info| (info.tag.clone(), info.keyspace.clone())).collect();
