@@ -1,0 +1,1 @@
+"""The scenarios: a file a kind of hostility, a function a behaviour."""
