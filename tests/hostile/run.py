@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hostile clients against a node of its own: errors or closed connections, never a crash, a hang or unbounded memory.
 
-    tests/hostile/run.py [--binary target/debug/helenus] [--only NAME ...] [--seed N [--case N]] [--seconds FACTOR]
+    tests/hostile/run.py [--binary target/debug/helenus] [--only NAME ...] [--seed N [--case N]] [--scale FACTOR]
 
 One line a check, `N passed, N failed` at the end. Random cases print what replays them. Beside every scenario an
 innocent client writes and reads; afterwards it must have got all its answers and the log must show no defect.
@@ -11,6 +11,7 @@ Needs Python's standard library only.
 import argparse
 import os
 import random
+import resource
 import sys
 import time
 from pathlib import Path
@@ -25,7 +26,7 @@ from hostile.node import Node, StartFailed  # noqa: E402
 from hostile.report import Report  # noqa: E402
 from hostile.scenarios import (claims, envelopes, logins, paging, prepared, readers, refusals, statements, stops,  # noqa: E402
                                streams)
-from hostile.world import World, create_schema  # noqa: E402
+from hostile.world import MEMORY_BYTES, World, create_schema  # noqa: E402
 
 #: Scenarios on a node without authentication: name, seconds that it may use up, functions.
 OPEN = [
@@ -51,6 +52,8 @@ ALONE = [("refusals", 0, refusals.SCENARIOS), ("stops", 0, stops.SCENARIOS)]
 
 def main():
     options = parse_options()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # The storm of logins is a descriptor each.
     report = Report()
     seed = options.seed
     print(f"seed {seed}, {options.binary}")
@@ -76,7 +79,7 @@ def parse_options():
     parser.add_argument("--only", nargs="*", default=[], help="names of scenarios")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("HELENUS_SEED", random.SystemRandom().randrange(10**6))))
     parser.add_argument("--case", type=int, help="only this random case of the one scenario named by --only")
-    parser.add_argument("--seconds", type=float, default=1.0, help="times the usual length of random scenarios")
+    parser.add_argument("--scale", type=float, default=1.0, help="times the usual length of random scenarios and size of the storm")
     options = parser.parse_args()
     if not options.binary.exists():
         parser.error(f"{options.binary} does not exist: cargo build -p helenus-helenus")
@@ -91,7 +94,7 @@ def run_group(options, report, scenarios, settings):
             report.scenario = name
             if node is None or not node.is_alive():
                 node and node.__exit__()
-                node = Node(options.binary, settings)
+                node = Node(options.binary, settings, ["--memory", f"{MEMORY_BYTES >> 20}MiB"])
                 node.start()
                 login = logins.superuser(node) if settings is logins.SETTINGS else None
                 with Client(node.port, timeout_secs=30) as client:
@@ -100,7 +103,7 @@ def run_group(options, report, scenarios, settings):
                     create_schema(client)
             bystander = Bystander(node.port, login)
             complaints = len(node.complaints())
-            world = World(node, report, options.seed, name, seconds * options.seconds, options.case, login)
+            world = World(node, report, options.seed, name, seconds * options.scale, options.case, options.scale, login)
             world.bystander = bystander
             before = time.monotonic()
             for function in functions:

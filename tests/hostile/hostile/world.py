@@ -7,6 +7,9 @@ from .client import Client
 
 MIB = 1 << 20
 
+#: What the nodes may use.
+MEMORY_BYTES = 512 * MIB
+
 SCHEMA = [
     "CREATE KEYSPACE hostile WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
     "CREATE KEYSPACE other WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -14,6 +17,7 @@ SCHEMA = [
     "CREATE TABLE other.t (k int PRIMARY KEY, v text)",
     "CREATE TABLE hostile.p (k int, c int, v text, PRIMARY KEY (k, c))",
     "CREATE TABLE hostile.q (k int, c int, v text, PRIMARY KEY (k, c))",
+    "CREATE TABLE hostile.x (a text, b int, c decimal, d inet, v text, PRIMARY KEY ((a, b), c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC)",
     "CREATE TABLE hostile.b (k int PRIMARY KEY, b blob)",
     "CREATE TABLE hostile.w (k int PRIMARY KEY, l list<int>, s set<text>, m map<int, text>, t frozen<tuple<int, text>>, "
     "d decimal, i varint, n vector<float, 3>, u uuid, a inet, e duration)",
@@ -23,13 +27,14 @@ PARTITIONS, ROWS = 4, 25
 
 
 class World:
-    def __init__(self, node, report, seed, name, seconds, case, login=None):
+    def __init__(self, node, report, seed, name, seconds, case, scale=1.0, login=None):
         self.node = node
         self.report = report
         self.seed = seed
         self.name = name
         self.seconds = seconds
         self.only_case = case
+        self.scale = scale
         self.login = login
 
     def connect(self, version=4, compression=None, **rest):
@@ -66,6 +71,9 @@ def create_schema(client):
         for k in range(PARTITIONS):
             for c in range(ROWS):
                 client.query(f"INSERT INTO hostile.{table} (k, c, v) VALUES ({k}, {c}, '{table}{k}.{c}')")
+    for b in range(2):
+        for c in range(10):
+            client.query(f"INSERT INTO hostile.x (a, b, c, d, v) VALUES ('a', {b}, {c - 5}.5, '127.0.0.{c}', 'x{b}.{c}')")
 
 
 def grown(before, after):

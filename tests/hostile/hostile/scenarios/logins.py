@@ -16,8 +16,8 @@ SETTINGS = ("authenticator=PasswordAuthenticator",)
 BAD_CREDENTIALS = 0x0100
 PASSWORD_FILE = "initial-superuser-password"
 
-#: Connections of the storm, 10,000 scaled to two cores that the clients share with a debug build.
-STORM = 1500
+#: Connections of the storm: 10,000 scaled to two cores that the clients share with a debug build. `--scale` makes more.
+STORM, STORM_MAX = 1500, 10_000
 STORM_THREADS = 8
 SLACK_BYTES = 160 * MIB
 
@@ -178,14 +178,15 @@ def a_storm_of_logins_leaves_established_sessions_alone(world):
     time.sleep(2)
     quiet, _ = world.bystander.take()
     before, files = node.reset_peak(), node.open_files()
+    storm = min(STORM_MAX, int(STORM * world.scale))
     clients, failures, lock = [], [], threading.Lock()
     startup = envelope(4, STARTUP, struct.pack(">H", 1) + b"\0\x0bCQL_VERSION\0\x053.0.0")
 
     def connect(part):
-        for number in range(STORM // STORM_THREADS):
+        for number in range(storm // STORM_THREADS):
             one = socket.socket()
             one.settimeout(5)
-            token = f"\0user{part * 1000 + number}\0wrong".encode() if number % 10 else b"\0" + "\0".join(world.login).encode()
+            token = f"\0user{part * 10_000 + number}\0wrong".encode() if number % 10 else b"\0" + "\0".join(world.login).encode()
             try:
                 one.connect(("127.0.0.1", node.port))
                 one.sendall(startup + envelope(4, AUTH_RESPONSE, struct.pack(">i", len(token)) + token))

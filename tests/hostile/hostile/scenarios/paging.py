@@ -27,6 +27,8 @@ STATEMENTS = [
     ("a limit", "SELECT k, c, v FROM hostile.p WHERE k = 3 LIMIT 10", lambda k, c, v: k == 3),
     ("a range of tokens", "SELECT k, c, v FROM hostile.p WHERE token(k) > -3000000000000000000 AND token(k) <= 8000000000000000000",
      lambda k, c, v: v == f"p{k}.{c}"),
+    ("several key columns", "SELECT b, b, v FROM hostile.x WHERE a = 'a' AND b = 1", lambda k, c, v: k == 1 and v.startswith("x1")),
+    ("a scan of several key columns", "SELECT b, b, v FROM hostile.x", lambda k, c, v: v.startswith(f"x{k}")),
     ("another table", "SELECT k, c, v FROM hostile.q WHERE k = 1", lambda k, c, v: k == 1 and v == f"q1.{c}"),
 ]
 PAGE = 3

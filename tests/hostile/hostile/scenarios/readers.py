@@ -5,7 +5,7 @@ import time
 from .. import bodies
 from ..bystander import percentile
 from ..client import OPTIONS, QUERY, RESULT, Closed, Nonsense, Silent
-from ..world import MIB, grown
+from ..world import MEMORY_BYTES, MIB, grown
 
 BLOB_BYTES = MIB
 MUTE, SLOW = 40, 10
@@ -83,6 +83,26 @@ def endless_small_requests_without_reading_stop_being_read(world):
     report.check("memory of endless requests", node.peak_bytes < before + 4 * SLACK_BYTES, grown(before, node.peak_bytes))
 
 
+def an_answer_larger_than_the_memory_is_refused(world):
+    """One request for 1.6 GiB on a node that may use 512 MiB."""
+    report, node = world.report, world.node
+    with world.connect(timeout_secs=60) as client:
+        for k in range(100):
+            client.query("INSERT INTO hostile.b (k, b) VALUES (?, ?)", values=[bodies.int_value(k), bytes([k]) * BLOB_BYTES])
+        node.reset_peak()
+        columns = ", ".join(f"b AS b{number}" for number in range(16))
+        try:
+            found = client.ask(QUERY, bodies.query(4, f"SELECT {columns} FROM hostile.b")).code
+        except Nonsense as error:
+            found = f"a RESULT larger than clients take: {error}"
+        except (Closed, Silent) as error:
+            found = repr(error)
+        report.check("an answer of 1.6 GiB is an ERROR", isinstance(found, int) and found, found)
+        report.check("memory stays within --memory", node.peak_bytes < MEMORY_BYTES * 1.1 + SLACK_BYTES, f"{node.peak_bytes / MIB:.0f} MiB at the peak")
+    with world.connect(timeout_secs=60) as client:
+        client.query("TRUNCATE hostile.b")
+
+
 def half_sent_requests_hold_nothing_up(world):
     """A request a byte at a time, on many connections; each is answered once it is whole."""
     clients = [world.connect(3 + number % 3) for number in range(30)]
@@ -124,4 +144,4 @@ def wait_for(is_so, seconds):
 
 
 SCENARIOS = [clients_that_do_not_read_hold_little, endless_small_requests_without_reading_stop_being_read,
-             half_sent_requests_hold_nothing_up, connections_that_end_in_the_middle_leave_nothing]
+             an_answer_larger_than_the_memory_is_refused, half_sent_requests_hold_nothing_up, connections_that_end_in_the_middle_leave_nothing]

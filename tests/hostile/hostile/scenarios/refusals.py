@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from ..client import Client
 from ..node import Node, command, free_port
 
 LIMIT_SECS = 6
@@ -64,6 +65,10 @@ def data_of_cassandra_is_left_alone(binary, report):
 
 def damaged_metadata_is_refused(binary, report):
     with Node(binary) as node:
+        with Client(node.port).established() as client:
+            client.query("CREATE KEYSPACE one WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+            for number in range(5):
+                client.query(f"CREATE TABLE one.t{number} (k int PRIMARY KEY)")
         node.stop()
         log = next((node.directory / "metadata").glob("log-*"))
         whole = log.read_bytes()
