@@ -15,7 +15,7 @@ use std::time::Duration;
 use helenus_cluster::{Boot, Founding, NodeAddress, ShardPort, Topology};
 use helenus_env::real::{RealEnv, block_on};
 use helenus_env::shards::{self, ShardConfig, ShardEnd, Shards};
-use helenus_env::{Env, LockGuard, Mailbox, Receiver};
+use helenus_env::{EntryKind, Env, LockGuard, Mailbox, Receiver};
 use helenus_storage::{StorageConfig, StorageNode};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -23,7 +23,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::admin::{AdminServer, AdminState};
 use crate::auth::AuthService;
 use crate::config::units::show_bytes;
-use crate::config::{Config, Layers};
+use crate::config::{Config, Directories, Layers};
 use crate::cql::limits::Limits;
 use crate::cql::listener::Listeners;
 use crate::logging;
@@ -151,7 +151,7 @@ async fn run_node(env: Env, layers: &Layers, build: Build) -> Result<(), StartEr
 async fn prepare_directories(env: &Env, config: &Config) -> Result<(), StartError> {
     let disk = env.disk();
     let directories = &config.directories;
-    check_foreign_data(env, &directories.data, &directories.metadata()).await?;
+    check_foreign_data(env, directories).await?;
     for directory in [&directories.root, &directories.data, &directories.commit_log] {
         disk.create_dir_all(directory).await.map_err(|error| {
             refused(format!(
@@ -164,17 +164,35 @@ async fn prepare_directories(env: &Env, config: &Config) -> Result<(), StartErro
     Ok(())
 }
 
-/// A directory that Cassandra wrote is left as it is: opening it in place needs a schema that is not ours yet.
-async fn check_foreign_data(env: &Env, data: &Path, metadata: &Path) -> Result<(), StartError> {
+/// Data without metadata is left untouched: founding a cluster over it would make all of it unknown tables'.
+async fn check_foreign_data(env: &Env, directories: &Directories) -> Result<(), StartError> {
     let disk = env.disk();
-    let has_metadata = disk.list(metadata).await.is_ok_and(|entries| !entries.is_empty());
-    let entries = disk.list(data).await.unwrap_or_default();
-    let is_foreign = entries.iter().any(|entry| entry.name == "system_schema" || entry.name == "system");
-    if is_foreign && !has_metadata {
+    let has_metadata = disk.list(&directories.metadata()).await.is_ok_and(|entries| !entries.is_empty());
+    if has_metadata {
+        return Ok(());
+    }
+    let keyspaces = disk.list(&directories.data).await.unwrap_or_default();
+    let keyspaces: Vec<&str> = keyspaces
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Directory && entry.name != "lost+found")
+        .map(|entry| entry.name.as_str())
+        .collect();
+    let segments = disk.list(&directories.commit_log).await.unwrap_or_default();
+    let has_segments = segments.iter().any(|entry| entry.name.starts_with("CommitLog-"));
+    if keyspaces.contains(&"system_schema") {
         return Err(refused(format!(
             "{} was written by Apache Cassandra and is left untouched: start Helenus with another --data-dir and load \
              the SSTables of each table into it",
-            data.display()
+            directories.data.display()
+        )));
+    }
+    if !keyspaces.is_empty() || has_segments {
+        return Err(refused(format!(
+            "there is data in {} or {}, but no metadata in {}, so its tables are unknown: restore that directory, or \
+             start with another --data-dir",
+            directories.data.display(),
+            directories.commit_log.display(),
+            directories.metadata().display()
         )));
     }
     Ok(())

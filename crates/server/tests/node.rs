@@ -170,3 +170,22 @@ fn a_start_that_cannot_be_is_refused_with_a_reason() {
     refused(&[&other, "rpc_address=192.0.2.1"], "where everybody who can reach it");
     refused(&["nonsense=1"], "there is no setting nonsense");
 }
+
+#[test]
+fn data_without_metadata_is_left_untouched() {
+    let directory = tempfile::tempdir().expect("the machine has a temporary directory");
+    let root = format!("data_directory={}", directory.path().display());
+    let cases = [
+        ("data/system_schema", "was written by Apache Cassandra"),
+        ("data/shop", "but no metadata in"),
+    ];
+    for (name, expected) in cases {
+        let path = directory.path().join(name);
+        std::process::Command::new("mkdir").arg("-p").arg(&path).status().expect("mkdir is everywhere");
+        let (code, text) = support::refused(&[&root]);
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains(expected), "{text}");
+        assert!(!directory.path().join("metadata").exists());
+        std::process::Command::new("rmdir").arg(&path).status().expect("rmdir is everywhere");
+    }
+}
