@@ -16,6 +16,14 @@ use crate::envelope::{HEADER_BYTES, body_bytes_of};
 use crate::frame::{FrameEncoder, FrameFormat};
 use crate::version::ProtocolVersion;
 
+/// The first version whose header has nine bytes.
+const NINE_BYTE_HEADERS_SINCE: u8 = 3;
+
+/// Whether an envelope in the form of versions 1 and 2 (eight bytes of header) comes first.
+fn has_old_header(envelopes: &[u8]) -> bool {
+    envelopes.first().is_some_and(|version| version & 0x7F < NINE_BYTE_HEADERS_SINCE)
+}
+
 /// See the module's text.
 #[derive(Debug, Default)]
 pub struct Outbound {
@@ -64,6 +72,11 @@ impl Outbound {
             let mut plain = self.ready.split_off(self.sealed_bytes);
             while !plain.is_empty() {
                 let start = self.ready.len();
+                if has_old_header(&plain) {
+                    // The refusal of a version before 3, after which the connection ends: no compression was agreed for it.
+                    self.ready.extend_from_slice(&plain);
+                    break;
+                }
                 let envelope = plain.split_to(HEADER_BYTES + body_bytes_of(&plain) as usize);
                 self.ready.extend_from_slice(&envelope);
                 compression.compress_envelope(&mut self.ready, start);
@@ -87,5 +100,20 @@ impl Outbound {
     /// Everything sealed so far, for the socket. The memory comes back to the buffer once what was taken is dropped.
     pub fn take(&mut self) -> BytesMut {
         self.ready.split_to(std::mem::take(&mut self.sealed_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refusal_of_an_old_version_leaves_a_compressed_connection_as_it_is() {
+        let mut outbound = Outbound::new();
+        outbound.start(ProtocolVersion::V4, Some(Compression::Lz4));
+        let refusal = [0x82, 0, 0, 0, 0, 0, 0, 2, 9, 9];
+        outbound.buffer().extend_from_slice(&refusal);
+        outbound.seal();
+        assert_eq!(outbound.take(), &refusal[..]);
     }
 }
