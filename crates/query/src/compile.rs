@@ -236,7 +236,9 @@ fn parse_timeout(text: &str) -> Result<Duration> {
     let parsed = value::Duration::parse(text).map_err(|error| invalid!("{error}"))?;
     let millis = parsed.nanos / 1_000_000;
     if parsed.months != 0 || parsed.days != 0 || parsed.nanos % 1_000_000 != 0 || millis < 0 {
-        return Err(invalid!("USING TIMEOUT wants a duration of whole milliseconds without days or months, found {text}"));
+        return Err(invalid!(
+            "USING TIMEOUT wants a duration of whole milliseconds without days or months, found {text}"
+        ));
     }
     Ok(Duration::from_millis(millis.unsigned_abs()))
 }
