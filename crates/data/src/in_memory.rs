@@ -73,7 +73,12 @@ fn collect(partition: &Partition, command: &ReadCommand, collector: &mut RowColl
     if collector.start_partition(header) == Flow::Continue {
         for slice in slices_left(command, &partition.key) {
             let mut merger = Merger::new(1, partition.deletion, command.direction, CellRule::Regular);
-            merger.feed(0, partition.unfiltered(&slice, command.direction, usize::MAX).items);
+            let mut rest = Some(slice);
+            while let Some(slice) = rest {
+                let batch = partition.unfiltered(&slice, command.direction, usize::MAX);
+                merger.feed(0, batch.items);
+                rest = batch.resume;
+            }
             merger.finish(0);
             while let MergeStep::Item(item) = merger.step() {
                 match collector.push(item) {

@@ -110,14 +110,27 @@ impl Merger {
 
     fn merge_rows(&mut self, first: usize) -> Option<Row> {
         let Some(Unfiltered::Row(mut row)) = self.inputs[first].pending.pop_front() else { return None };
+        let outer = self.partition_deletion.max(self.emitted);
+        let hides = match self.rule {
+            CellRule::Regular => outer,
+            CellRule::Counter => self.rows_at(first + 1, &row).fold(outer, |hides, other| hides.max(other.deletion)),
+        };
         for input in &mut self.inputs[first + 1..] {
             let same = input.pending.front().is_some_and(|head| head.order() == row.clustering.order());
             if same && let Some(Unfiltered::Row(other)) = input.pending.pop_front() {
-                reconcile::merge_row(&mut row, other, self.rule);
+                reconcile::merge_row(&mut row, other, hides, self.rule);
             }
         }
-        reconcile::shadow_row(&mut row, self.partition_deletion.max(self.emitted));
+        reconcile::shadow_row(&mut row, outer);
         (!row.is_empty()).then_some(row)
+    }
+
+    /// The other inputs' versions of `row`.
+    fn rows_at<'m>(&'m self, from: usize, row: &'m Row) -> impl Iterator<Item = &'m Row> {
+        self.inputs[from..].iter().filter_map(|input| match input.pending.front() {
+            Some(Unfiltered::Row(other)) if other.clustering == row.clustering => Some(other),
+            _ => None,
+        })
     }
 
     fn merge_markers(&mut self, first: usize) -> Option<Marker> {
@@ -135,12 +148,17 @@ impl Merger {
 /// Merges the headers of the same partition from several sources; `None` without any.
 #[must_use]
 pub fn merge_headers(headers: impl IntoIterator<Item = PartitionHeader>, rule: CellRule) -> Option<PartitionHeader> {
+    let headers: Vec<PartitionHeader> = headers.into_iter().collect();
+    let deletion = headers.iter().fold(DeletionTime::LIVE, |deletion, header| deletion.max(header.deletion));
+    let static_rows = headers.iter().filter_map(|header| header.static_row.as_ref());
+    let hides = static_rows.fold(deletion, |hides, row| hides.max(row.deletion));
     let mut headers = headers.into_iter();
-    let mut merged = headers.next()?;
+    let mut merged = PartitionHeader { deletion, ..headers.next()? };
     for header in headers {
-        merged.deletion = merged.deletion.max(header.deletion);
         match (&mut merged.static_row, header.static_row) {
-            (Some(existing), Some(row)) => reconcile::merge_row(existing, row, rule),
+            (Some(existing), Some(row)) => {
+                reconcile::merge_row(existing, row, hides, rule);
+            }
             (into @ None, row) => *into = row,
             (Some(_), None) => {}
         }

@@ -34,6 +34,9 @@ pub enum Rows {
 /// From here on a tree: a vector's insertion in the middle moves half of this many rows of about 120 bytes.
 const FEW_ROWS_MAX: usize = 16;
 
+/// So many range tombstones are in one batch at most: two markers each, as many as files cut at.
+const BATCH_RANGES_MAX: usize = 512;
+
 impl Default for Rows {
     fn default() -> Self {
         Rows::Few(Vec::new())
@@ -158,42 +161,49 @@ impl Partition {
         let mut grown = 0isize;
         let signed = |bytes: usize| isize::try_from(bytes).unwrap_or(isize::MAX);
         self.deletion = self.deletion.max(new.deletion);
+        for tombstone in new.range_tombstones.iter() {
+            grown += self.range_tombstones.insert(tombstone.clone());
+        }
         if let Some(row) = new.static_row {
             match &mut self.static_row {
                 None => {
                     grown += signed(size_of::<Row>() + row.heap_bytes());
                     self.static_row = Some(row);
                 }
-                Some(existing) => {
-                    let before = existing.heap_bytes();
-                    reconcile::merge_row(existing, *row, rule);
-                    grown += signed(existing.heap_bytes()) - signed(before);
-                }
+                Some(existing) => grown += reconcile::merge_row(existing, *row, self.deletion, rule),
             }
         }
         let slots_before = self.rows.slot_bytes();
         for row in new.rows.into_rows() {
+            let outer = match rule {
+                CellRule::Regular => DeletionTime::LIVE,
+                CellRule::Counter => self.deletion.max(self.range_tombstones.deletion_at(&row.clustering)),
+            };
+            let rows_before = self.rows.len();
             let existing = self.rows.get_or_insert(&row.clustering);
-            let before = if existing.is_empty() { 0 } else { existing.heap_bytes() };
-            reconcile::merge_row(existing, row, rule);
-            grown += signed(existing.heap_bytes()) - signed(before);
+            let own_before = existing.heap_bytes();
+            grown += reconcile::merge_row(existing, row, outer, rule);
+            if rows_before < self.rows.len() {
+                grown += signed(own_before);
+            }
         }
-        grown += signed(self.rows.slot_bytes()) - signed(slots_before);
-        if !new.range_tombstones.is_empty() {
-            let before = self.range_tombstones.heap_bytes();
-            new.range_tombstones.iter().for_each(|tombstone| self.range_tombstones.insert(tombstone.clone()));
-            grown += signed(self.range_tombstones.heap_bytes()) - signed(before);
-        }
-        grown
+        grown + signed(self.rows.slot_bytes()) - signed(slots_before)
     }
 
-    /// Rows and markers of one slice in reading direction, at most `rows_max` rows; markers are clipped to the slice.
+    /// Rows and markers of one slice in reading direction, at most `rows_max` rows and `BATCH_RANGES_MAX` range
+    /// tombstones; markers are clipped to the slice.
     ///
     /// The answer's `resume` is where to go on ([`Slice`] shrunk to what is left), `None` when the slice is exhausted.
     /// A cut batch closes its open marker at the cut and the next one opens it again.
     #[must_use]
     pub fn unfiltered(&self, slice: &Slice, direction: Direction, rows_max: usize) -> Batch {
-        let mut rows = self.rows.between(slice);
+        let cut = self.ranges_cut(slice, direction);
+        let within = match (direction, &cut) {
+            (_, None) => slice.clone(),
+            (Direction::Forward, Some(cut)) => Slice { start: slice.start.clone(), end: cut.clone() },
+            (Direction::Reversed, Some(cut)) => Slice { start: cut.clone(), end: slice.end.clone() },
+        };
+        let mut rows = self.rows.between(&within);
         let taken: Vec<&Row> = match direction {
             Direction::Forward => rows.by_ref().take(rows_max).collect(),
             Direction::Reversed => rows.by_ref().rev().take(rows_max).collect(),
@@ -202,7 +212,11 @@ impl Partition {
             Direction::Forward => rows.next().is_some(),
             Direction::Reversed => rows.next_back().is_some(),
         };
-        let mut covered = slice.clone();
+        let rest_after_cut = cut.map(|cut| match direction {
+            Direction::Forward => Slice { start: cut, end: slice.end.clone() },
+            Direction::Reversed => Slice { start: slice.start.clone(), end: cut },
+        });
+        let mut covered = within;
         let resume = taken.last().filter(|_| more).map(|last| {
             let mut rest = slice.clone();
             match direction {
@@ -218,7 +232,19 @@ impl Partition {
             rest
         });
         let markers = self.markers(&covered, direction);
-        Batch { items: interleave(taken, markers, direction), resume }
+        Batch { items: interleave(taken, markers, direction), resume: resume.or(rest_after_cut) }
+    }
+
+    /// Where a batch ends because more range tombstones than one may hold follow.
+    fn ranges_cut(&self, slice: &Slice, direction: Direction) -> Option<Bound> {
+        if self.range_tombstones.len() <= BATCH_RANGES_MAX {
+            return None;
+        }
+        let mut overlapping = self.range_tombstones.overlapping(slice);
+        match direction {
+            Direction::Forward => overlapping.nth(BATCH_RANGES_MAX).map(|first| first.slice.start.clone()),
+            Direction::Reversed => overlapping.nth_back(BATCH_RANGES_MAX).map(|first| first.slice.end.clone()),
+        }
     }
 
     fn markers(&self, slice: &Slice, direction: Direction) -> Vec<Marker> {
@@ -234,8 +260,8 @@ impl Partition {
             }
         };
         let ranges: Vec<(Bound, Bound, DeletionTime)> = match direction {
-            Direction::Forward => self.range_tombstones.overlapping(slice).into_iter().map(clip).collect(),
-            Direction::Reversed => self.range_tombstones.overlapping(slice).into_iter().rev().map(clip).collect(),
+            Direction::Forward => self.range_tombstones.overlapping(slice).map(clip).collect(),
+            Direction::Reversed => self.range_tombstones.overlapping(slice).rev().map(clip).collect(),
         };
         let mut markers: Vec<Marker> = Vec::with_capacity(2 * ranges.len());
         for (begin, end, deletion) in ranges {

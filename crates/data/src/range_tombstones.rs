@@ -5,7 +5,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use crate::Blob;
 use crate::deletion::DeletionTime;
-use crate::key::{Bound, Slice};
+use crate::key::{Bound, Clustering, Slice};
 
 /// Deletes the rows between two bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,72 +34,87 @@ impl RangeTombstones {
     }
 
     /// Those that overlap `slice`, in order.
-    #[must_use]
-    pub fn overlapping(&self, slice: &Slice) -> Vec<&RangeTombstone> {
+    pub fn overlapping(&self, slice: &Slice) -> impl DoubleEndedIterator<Item = &RangeTombstone> + use<'_> {
+        let end = if slice.is_empty() { &slice.start } else { &slice.end };
         let before = self.0.range::<[u8], _>((Unbounded, Excluded(slice.start.order()))).next_back();
         let before = before.map(|(_, tombstone)| tombstone).filter(|tombstone| slice.start < tombstone.slice.end);
-        let inside =
-            self.0.range::<[u8], _>((Included(slice.start.order()), Unbounded)).map(|(_, tombstone)| tombstone);
-        before.into_iter().chain(inside.take_while(|tombstone| tombstone.slice.start < slice.end)).collect()
+        let before = before.filter(|_| !slice.is_empty());
+        let inside = self.0.range::<[u8], _>((Included(slice.start.order()), Excluded(end.order())));
+        before.into_iter().chain(inside.map(|(_, tombstone)| tombstone))
     }
 
-    /// Adds a deletion; where it overlaps others the superseding one stays.
-    pub fn insert(&mut self, new: RangeTombstone) {
+    /// What deletes the row at `clustering`.
+    #[must_use]
+    pub fn deletion_at(&self, clustering: &Clustering) -> DeletionTime {
+        let before = self.0.range::<[u8], _>((Unbounded, Included(clustering.order()))).next_back();
+        let covering = before.filter(|(_, tombstone)| clustering.order() < tombstone.slice.end.order());
+        covering.map_or(DeletionTime::LIVE, |(_, tombstone)| tombstone.deletion)
+    }
+
+    /// Adds a deletion; where it overlaps others the superseding one stays. Answers by how many bytes the heap grew
+    /// (negative: shrank).
+    pub fn insert(&mut self, new: RangeTombstone) -> isize {
         if new.slice.is_empty() {
-            return;
+            return 0;
         }
-        let overlapped: Vec<RangeTombstone> = self.overlapping(&new.slice).into_iter().cloned().collect();
+        let mut grown = 0;
+        let overlapped: Vec<RangeTombstone> = self.overlapping(&new.slice).cloned().collect();
         for old in &overlapped {
-            self.0.remove(old.slice.start.order());
+            let removed = self.0.remove(old.slice.start.order());
+            grown -= removed.map_or(0, |removed| entry_bytes(&removed));
         }
         let mut cursor = new.slice.start.clone();
         for old in overlapped {
             if old.slice.start < new.slice.start {
-                self.put(&old.slice.start, &new.slice.start, old.deletion);
+                grown += self.put(&old.slice.start, &new.slice.start, old.deletion);
             }
             if cursor < old.slice.start {
-                self.put(&cursor, &old.slice.start, new.deletion);
+                grown += self.put(&cursor, &old.slice.start, new.deletion);
                 cursor = old.slice.start.clone();
             }
             let overlap_end = old.slice.end.clone().min(new.slice.end.clone());
-            self.put(&cursor, &overlap_end, old.deletion.max(new.deletion));
+            grown += self.put(&cursor, &overlap_end, old.deletion.max(new.deletion));
             cursor = overlap_end;
             if new.slice.end < old.slice.end {
-                self.put(&new.slice.end, &old.slice.end, old.deletion);
+                grown += self.put(&new.slice.end, &old.slice.end, old.deletion);
             }
         }
         if cursor < new.slice.end {
-            self.put(&cursor, &new.slice.end, new.deletion);
+            grown += self.put(&cursor, &new.slice.end, new.deletion);
         }
+        grown
     }
 
-    fn put(&mut self, start: &Bound, end: &Bound, deletion: DeletionTime) {
+    fn put(&mut self, start: &Bound, end: &Bound, deletion: DeletionTime) -> isize {
         if end <= start {
-            return;
+            return 0;
         }
         let previous = self.0.range_mut::<[u8], _>((Unbounded, Excluded(start.order()))).next_back();
         if let Some((_, previous)) = previous
             && previous.slice.end == *start
             && previous.deletion == deletion
         {
+            let before = entry_bytes(previous);
             previous.slice.end = end.clone();
-            return;
+            return entry_bytes(previous) - before;
         }
-        let slice = Slice { start: start.clone(), end: end.clone() };
-        self.0.insert(Blob::from(start.order()), RangeTombstone { slice, deletion });
+        let tombstone = RangeTombstone { slice: Slice { start: start.clone(), end: end.clone() }, deletion };
+        let grown = entry_bytes(&tombstone);
+        let replaced = self.0.insert(Blob::from(start.order()), tombstone);
+        grown - replaced.map_or(0, |replaced| entry_bytes(&replaced))
     }
 
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.0
-            .values()
-            .map(|tombstone| {
-                size_of::<(Blob, RangeTombstone)>()
-                    + 2 * tombstone.slice.start.heap_bytes()
-                    + tombstone.slice.end.heap_bytes()
-            })
-            .sum()
+        usize::try_from(self.0.values().map(entry_bytes).sum::<isize>()).unwrap_or(0)
     }
+}
+
+/// In the tree and on the heap.
+fn entry_bytes(tombstone: &RangeTombstone) -> isize {
+    let slice = &tombstone.slice;
+    let bytes = size_of::<(Blob, RangeTombstone)>() + 2 * slice.start.heap_bytes() + slice.end.heap_bytes();
+    isize::try_from(bytes).unwrap_or(isize::MAX)
 }
 
 #[cfg(test)]

@@ -191,6 +191,12 @@ impl EncodingStatsCollector {
         }
     }
 
+    /// Micros; `None` as long as nothing has one.
+    #[must_use]
+    pub fn timestamp_min(&self) -> Option<i64> {
+        self.timestamp
+    }
+
     #[must_use]
     pub fn finish(self) -> EncodingStats {
         let fallback = EncodingStats::default();

@@ -1,7 +1,8 @@
 //! Counter increments: this node's share of a counter is read, added to, and written as a context.
 //!
-//! The caller holds the partition's lock from the read to the end of the write; the clock of the node's share rises by one
-//! with each increment, so that replicas keep the latest.
+//! The caller holds the partition's lock from the read to the end of the write. The clock of the node's share rises with
+//! each increment, so that replicas keep the latest; it is the wall clock's microseconds where that is ahead, so that a
+//! count which begins anew after a deletion is later than what was deleted.
 //!
 //! Source: Cassandra 5.0, `db.CounterMutation`.
 
@@ -54,7 +55,8 @@ fn add(shard: &Shard, deltas: &Row, current: Option<&Row>) -> Result<Row, Storag
         let id = shard.config.counter_id;
         let existing = current.and_then(|row| row.cell(column.id)).filter(|cell| !cell.is_tombstone());
         let (clock, count) = existing.and_then(|cell| counter::shard_of(&cell.value, &id)).unwrap_or((0, 0));
-        let context = counter::global_context(id, clock.wrapping_add(1), count.wrapping_add(delta));
+        let clock = shard.env.wall_micros().max(clock.saturating_add(1));
+        let context = counter::global_context(id, clock, count.wrapping_add(delta));
         *cell = Cell::live(cell.timestamp, context);
     }
     Ok(row)

@@ -1,10 +1,12 @@
 //! Flush: a sealed memtable becomes a file, takes its place in the view in one step, and frees its log.
 //!
 //! ```text
-//! seal -> transaction ADD -> write, sync -> open -> COMMIT -> checkpoint, log segments go -> exchange, memory is free
+//! seal -> transaction ADD -> write, sync -> open -> COMMIT -> exchange, memory is free -> checkpoint, log segments go
 //! ```
-//! The order matters: until the checkpoint is durable the log can rebuild the memtable, and until the exchange readers
-//! have it. A crash anywhere leaves the data in the log, in the file, or in both, which merges to the same.
+//! The order matters: a file that is committed is read, compacted and snapshotted from the exchange on, whatever becomes of
+//! the checkpoint; until that is durable the log can rebuild the memtable. A crash anywhere leaves the data in the log, in
+//! the file, or in both, which merges to the same; while a checkpoint is behind its file nothing of the table is purged,
+//! as replay could bring back what only the purged tombstone hid.
 
 use std::rc::Rc;
 
@@ -14,11 +16,11 @@ use helenus_data::read::KeyRange;
 use helenus_data::{Direction, Slice, TableId, Unfiltered};
 use helenus_env::SchedulingGroup;
 use helenus_schema::Table;
-use tracing::{debug, error};
+use tracing::{debug, error, warn};
 
 use crate::error::StorageError;
-use crate::memtable::Memtable;
-use crate::read::{MergedRows, Source, Walk};
+use crate::memtable::{self, Memtable};
+use crate::read::{MergedRows, MergedStep, Source, Walk};
 use crate::shard::Shard;
 use crate::table::{TableStore, cut_dropped_columns};
 use crate::table_files::{FileWriter, NewFile, TableFile};
@@ -77,7 +79,7 @@ pub(crate) async fn flush_table(
     loop {
         let Some(oldest) = store.view().sealed.first().cloned() else { break };
         debug!(table = %store.schema().full_name(), ?reason, bytes = oldest.owned_bytes(), "flushing a memtable");
-        flush_memtable(shard, store, &oldest).await.inspect_err(|error| {
+        flush_memtable(shard, store, oldest).await.inspect_err(|error| {
             error!(table = %store.schema().full_name(), %error, "a memtable could not be flushed");
         })?;
     }
@@ -85,19 +87,16 @@ pub(crate) async fn flush_table(
     if store.view().active.is_empty() && shard.config.node.is_recovered() && shard.log.is_dirty(store.id, floor) {
         // Everything is in files, and yet the log is held up: the flush came before recovery was over.
         shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
+        store.is_checkpoint_behind.set(false);
     }
     Ok(())
 }
 
-async fn flush_memtable(
-    shard: &Rc<Shard>,
-    store: &Rc<TableStore>,
-    memtable: &Rc<Memtable>,
-) -> Result<(), StorageError> {
+async fn flush_memtable(shard: &Rc<Shard>, store: &Rc<TableStore>, memtable: Rc<Memtable>) -> Result<(), StorageError> {
     let floor = memtable.floor().expect("only sealed memtables are flushed");
     ensure_directory(shard, store).await?;
     let mut transaction = Transaction::begin(&shard.env, &store.directory, TransactionKind::Flush).await?;
-    let written = write_memtable(shard, store, memtable, &mut transaction).await;
+    let written = write_memtable(shard, store, &memtable, &mut transaction).await;
     let file = match written {
         Ok(file) => file,
         Err(error) => {
@@ -107,26 +106,32 @@ async fn flush_memtable(
     };
     if let Err(error) = transaction.commit().await {
         // Nobody knows whether the commit is on the disk; the file must not come back beside the next one.
-        transaction.forget_added().await;
+        if let Err(error) = transaction.forget_added().await {
+            warn!(table = %store.schema().full_name(), %error, "an unfinished file stays until the next start");
+            store.exchange(|view| view.lingering.extend(file));
+        }
         return Err(error);
     }
-    transaction.clean_up().await;
-    if shard.config.node.is_recovered() {
-        // Before, the floor would hide records of the former log that no shard has replayed yet.
-        shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
-    }
     let bytes = file.as_ref().map_or(0, |file| file.bytes_on_disk());
+    store.is_checkpoint_behind.set(true);
     store.exchange(|view| {
         let oldest = view.sealed.remove(0);
-        assert!(Rc::ptr_eq(&oldest, memtable), "the gate keeps sealed memtables in place");
+        assert!(Rc::ptr_eq(&oldest, &memtable), "the gate keeps sealed memtables in place");
         view.files.extend(file);
     });
+    transaction.clean_up().await;
     shard.release_memtable(memtable.owned_bytes());
+    memtable::dismantle(&shard.env, memtable).await;
     shard.flush_count.set(shard.flush_count.get() + 1);
     let mut stats = store.stats_mut();
     stats.flushes += 1;
     stats.flushed_bytes += bytes;
     drop(stats);
+    if shard.config.node.is_recovered() {
+        // Before, the floor would hide records of the former log that no shard has replayed yet.
+        shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
+        store.is_checkpoint_behind.set(false);
+    }
     shard.compactions.wanted.notify_one();
     Ok(())
 }
@@ -145,7 +150,7 @@ async fn write_memtable(
         table: &table,
         shard: shard.id.number(),
         keys_estimate: memtable.len() as u64,
-        timestamp_min: Some(memtable.timestamp_min()),
+        encoding: memtable.encoding(),
         config: &shard.config,
     };
     let descriptor = new.descriptor();
@@ -156,7 +161,7 @@ async fn write_memtable(
     loop {
         let next = match walk.next().await {
             Ok(Some((_, mut sources))) => {
-                write_partition(shard, &mut writer, &table, &mut sources, None, SchedulingGroup::Flush).await
+                write_partition(&mut FlushPacer { shard }, &mut writer, &table, &mut sources, None).await
             }
             Ok(None) => break,
             Err(error) => Err(error),
@@ -168,6 +173,7 @@ async fn write_memtable(
     }
     if writer.partitions == 0 {
         writer.abort().await;
+        transaction.remove(&new.descriptor().base_name()).await?; // In case something of it would not go.
         return Ok(None);
     }
     let descriptor = writer.finish().await?;
@@ -191,14 +197,30 @@ pub(crate) async fn open_own(
     })
 }
 
+/// Gives way to others while a partition is written, and may end it.
+pub(crate) trait Pacer {
+    /// Between batches; `written_bytes` is what the file has so far.
+    async fn pause(&mut self, written_bytes: u64) -> Result<(), StorageError>;
+}
+
+struct FlushPacer<'f> {
+    shard: &'f Shard,
+}
+
+impl Pacer for FlushPacer<'_> {
+    async fn pause(&mut self, _: u64) -> Result<(), StorageError> {
+        SchedulingGroup::Flush.pace(&self.shard.env).await;
+        Ok(())
+    }
+}
+
 /// Merges one partition's sources and writes what is left, purged when `purge` says of what.
 pub(crate) async fn write_partition(
-    shard: &Shard,
+    pacer: &mut impl Pacer,
     writer: &mut FileWriter,
     table: &Table,
     sources: &mut [Source],
     purge: Option<&PurgeBefore>,
-    group: SchedulingGroup,
 ) -> Result<(), StorageError> {
     let rule = table.cell_rule();
     let headers: Vec<_> = sources.iter().filter_map(Source::header).collect();
@@ -216,13 +238,15 @@ pub(crate) async fn write_partition(
     });
     writer.start_partition(header).await?;
     let mut rows = MergedRows::new(sources, &Slice::all(), deletion, Direction::Forward, rule, BATCH_ROWS);
-    while let Some(item) = rows.next().await? {
-        if let Some(item) = purged(item, table, purge) {
-            writer.append(&item).await?;
-        }
-        if 0 < rows.fetched {
-            rows.fetched = 0;
-            group.pace(&shard.env).await;
+    loop {
+        match rows.next().await? {
+            MergedStep::Item(item) => {
+                if let Some(item) = purged(item, table, purge) {
+                    writer.append(&item).await?;
+                }
+            }
+            MergedStep::Pause => pacer.pause(writer.data_bytes()).await?,
+            MergedStep::Done => break,
         }
     }
     writer.end_partition().await
@@ -249,12 +273,9 @@ pub(crate) async fn ensure_directory(shard: &Shard, store: &TableStore) -> Resul
     if store.directory_exists.get() {
         return Ok(());
     }
-    let disk = shard.env.disk();
-    let directory = &store.directory;
-    disk.create_dir_all(directory).await.map_err(StorageError::disk("create directory", directory))?;
-    for parent in directory.ancestors().skip(1).take(2) {
-        disk.sync_dir(parent).await.map_err(StorageError::disk("sync directory", parent))?;
-    }
+    let (disk, directory) = (shard.env.disk(), &store.directory);
+    let made = helenus_env::durable_dir::create(&**disk, directory).await;
+    made.map_err(StorageError::disk("create directory", directory))?;
     store.directory_exists.set(true);
     Ok(())
 }
@@ -265,7 +286,9 @@ pub(crate) async fn flush_when_due(shard: Rc<Shard>) {
         shard.flush_wanted.notified().await;
         // Several flushes go on at once, bounded by the slots; each table once.
         let mut running = Vec::new();
-        for (store, reason) in due(&shard) {
+        let due = due(&shard);
+        let had_work = !due.is_empty();
+        for (store, reason) in due {
             let shard_of_task = Rc::clone(&shard);
             running.push(
                 shard
@@ -280,7 +303,8 @@ pub(crate) async fn flush_when_due(shard: Rc<Shard>) {
         if failed {
             shard.env.sleep(RETRY).await;
         }
-        if shard.flush_threshold_bytes() <= shard.memtable_bytes() && !shard.is_closing.get() {
+        // With nothing due, memory is held by what others are about to free: a dropped table, a flush that was asked for.
+        if had_work && shard.flush_threshold_bytes() <= shard.memtable_bytes() && !shard.is_closing.get() {
             shard.flush_wanted.notify_one();
             shard.env.yield_now().await;
         }

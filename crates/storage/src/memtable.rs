@@ -18,11 +18,15 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound as RangeBound;
+use std::rc::Rc;
 
 use helenus_data::read::{KeyRange, RankInToken, RingPosition};
 use helenus_data::{
-    Batch, CellRule, ColumnData, DeletionTime, Direction, Partition, PartitionHeader, PartitionKey, Row, Side, Slice,
+    Batch, CellRule, ColumnData, DeletionTime, Direction, Partition, PartitionHeader, PartitionKey, Row, Rows, Side,
+    Slice,
 };
+use helenus_env::{Env, SchedulingGroup};
+use helenus_sstable::{EncodingStats, EncodingStatsCollector};
 use helenus_types::token::Token;
 
 use crate::commit_log::LogPosition;
@@ -34,9 +38,8 @@ pub(crate) struct Memtable {
     rule: CellRule,
     partitions: RefCell<BTreeMap<PartitionKey, Partition>>,
     owned_bytes: Cell<usize>,
-    /// Micros; `i64::MAX` while empty.
-    timestamp_min: Cell<i64>,
-    writes: Cell<u64>,
+    /// Smallest timestamps, deletion times and ttls of everything that was applied.
+    extremes: RefCell<EncodingStatsCollector>,
     /// Set when sealed: everything of the table up to here is in this memtable, an earlier one, or a file.
     floor: Cell<Option<LogPosition>>,
 }
@@ -47,8 +50,7 @@ impl Memtable {
             rule,
             partitions: RefCell::default(),
             owned_bytes: Cell::new(0),
-            timestamp_min: Cell::new(i64::MAX),
-            writes: Cell::new(0),
+            extremes: RefCell::default(),
             floor: Cell::new(None),
         }
     }
@@ -56,8 +58,7 @@ impl Memtable {
     /// Merges a partition in; answers by how many bytes the memtable grew (negative: shrank).
     pub fn apply(&self, partition: Partition) -> isize {
         assert!(self.floor.get().is_none(), "a sealed memtable does not change");
-        self.timestamp_min.set(self.timestamp_min.get().min(timestamp_min(&partition)));
-        self.writes.set(self.writes.get() + 1);
+        collect_extremes(&partition, &mut self.extremes.borrow_mut());
         let mut partitions = self.partitions.borrow_mut();
         let grown = if let Some(existing) = partitions.get_mut(&partition.key) {
             existing.absorb(partition, self.rule)
@@ -97,7 +98,12 @@ impl Memtable {
 
     /// Lower bound of the timestamps (micros) of what is here; `i64::MAX` when nothing is.
     pub fn timestamp_min(&self) -> i64 {
-        self.timestamp_min.get()
+        self.extremes.borrow().timestamp_min().unwrap_or(i64::MAX)
+    }
+
+    /// The bases for the deltas of the file that this memtable becomes.
+    pub fn encoding(&self) -> EncodingStats {
+        self.extremes.borrow().finish()
     }
 
     pub fn contains(&self, key: &PartitionKey) -> bool {
@@ -191,24 +197,36 @@ impl Ord for dyn OnRing + '_ {
     }
 }
 
-/// The smallest timestamp (micros) of anything in a partition's changes.
-pub(crate) fn timestamp_min(partition: &Partition) -> i64 {
-    let deletion = |deletion: DeletionTime| if deletion.is_live() { i64::MAX } else { deletion.timestamp };
-    let row_min = |row: &Row| {
-        let liveness = if row.liveness.is_none() { i64::MAX } else { row.liveness.timestamp };
-        let cells = row.columns.iter().map(|column| match &column.data {
-            ColumnData::Simple(cell) => cell.timestamp,
-            ColumnData::Complex(complex) => {
-                let cells = complex.cells.iter().map(|(_, cell)| cell.timestamp).min().unwrap_or(i64::MAX);
-                cells.min(deletion(complex.deletion))
+/// Frees a memtable in steps, so that the millions of pieces that it may hold do not stop the shard. Left to the last
+/// reader when one still has it.
+pub(crate) async fn dismantle(env: &Env, memtable: Rc<Memtable>) {
+    const PIECES_PER_STEP: usize = 256;
+    let Ok(memtable) = Rc::try_unwrap(memtable) else { return };
+    let mut partitions = memtable.partitions.into_inner();
+    let mut pieces = 0;
+    while let Some((_, partition)) = partitions.pop_first() {
+        pieces += 1;
+        if let Rows::Many(mut rows) = partition.rows {
+            while rows.pop_first().is_some() {
+                pieces += 1;
+                if PIECES_PER_STEP <= pieces {
+                    pieces = 0;
+                    SchedulingGroup::Flush.pace(env).await;
+                }
             }
-        });
-        cells.min().unwrap_or(i64::MAX).min(liveness).min(deletion(row.deletion))
-    };
-    let rows = partition.rows.iter().map(row_min).min().unwrap_or(i64::MAX);
-    let ranges = partition.range_tombstones.iter().map(|tombstone| tombstone.deletion.timestamp).min();
-    let static_row = partition.static_row.as_deref().map_or(i64::MAX, row_min);
-    rows.min(ranges.unwrap_or(i64::MAX)).min(static_row).min(deletion(partition.deletion))
+        }
+        if PIECES_PER_STEP <= pieces {
+            pieces = 0;
+            SchedulingGroup::Flush.pace(env).await;
+        }
+    }
+}
+
+fn collect_extremes(partition: &Partition, extremes: &mut EncodingStatsCollector) {
+    extremes.add_deletion(partition.deletion);
+    partition.static_row.iter().for_each(|row| extremes.add_row(row));
+    partition.rows.iter().for_each(|row| extremes.add_row(row));
+    partition.range_tombstones.iter().for_each(|tombstone| extremes.add_deletion(tombstone.deletion));
 }
 
 /// The largest timestamp (micros) of anything in a partition's changes; `None` when there is nothing in it.

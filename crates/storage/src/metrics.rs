@@ -226,7 +226,7 @@ pub struct RecoveryReport {
     pub torn_tails: u64,
     /// Damaged segments that were moved away under [`crate::DamagePolicy::Quarantine`].
     pub quarantined: Vec<std::path::PathBuf>,
-    /// Above every timestamp that was replayed; `None` when nothing was.
+    /// The largest timestamp in files or among what was replayed, as clients gave them; `None` when there is nothing.
     pub timestamp_max_micros: Option<i64>,
 }
 

@@ -17,14 +17,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use helenus_data::TableId;
 use helenus_env::{EntryKind, Env};
+use helenus_schema::SchemaSnapshot;
 use helenus_sstable::{Component, Descriptor, Generation};
+use tracing::warn;
 use uuid::Uuid;
 
 use crate::checkpoint::{self, Checkpoint};
 use crate::commit_log::{self, SegmentIdentity};
 use crate::config::StorageConfig;
 use crate::error::StorageError;
-use crate::transaction;
+use crate::{removal, transaction};
 
 /// Made once per node and start, given to every shard in its [`crate::StorageConfig`].
 pub struct StorageNode {
@@ -40,6 +42,10 @@ pub struct StorageNode {
     released: Mutex<BTreeMap<PathBuf, BTreeSet<u32>>>,
     /// Per dropped table, the tag of its snapshot and which shards have removed their files.
     dropped: Mutex<BTreeMap<TableId, Dropped>>,
+    /// Per table and tag, which shards have their files in a snapshot of this start.
+    snapshots: Mutex<BTreeMap<(TableId, String), BTreeSet<u32>>>,
+    /// Damaged files (by the path of the data component without the component) that were moved away.
+    quarantined: Mutex<BTreeSet<PathBuf>>,
     /// Several shards add their files to one snapshot's manifest.
     pub(crate) snapshot_gate: tokio::sync::Mutex<()>,
 }
@@ -77,6 +83,8 @@ impl StorageNode {
             loaded: Mutex::default(),
             released: Mutex::default(),
             dropped: Mutex::default(),
+            snapshots: Mutex::default(),
+            quarantined: Mutex::default(),
             snapshot_gate: tokio::sync::Mutex::new(()),
         }
     }
@@ -97,11 +105,21 @@ impl StorageNode {
     }
 
     /// Looks at the directories and cleans up after interrupted transactions, once per node.
-    pub(crate) async fn prepare(&self, env: &Env, config: &StorageConfig) -> Result<&Prepared, StorageError> {
-        self.prepared.get_or_try_init(|| self.look_around(env, config)).await
+    pub(crate) async fn prepare(
+        &self,
+        env: &Env,
+        config: &StorageConfig,
+        schema: &SchemaSnapshot,
+    ) -> Result<&Prepared, StorageError> {
+        self.prepared.get_or_try_init(|| self.look_around(env, config, schema)).await
     }
 
-    async fn look_around(&self, env: &Env, config: &StorageConfig) -> Result<Prepared, StorageError> {
+    async fn look_around(
+        &self,
+        env: &Env,
+        config: &StorageConfig,
+        schema: &SchemaSnapshot,
+    ) -> Result<Prepared, StorageError> {
         let mut prepared = Prepared::default();
         for directory in config.data_directories.iter().chain([&config.commit_log_directory]) {
             let created = env.disk().create_dir_all(directory).await;
@@ -113,6 +131,10 @@ impl StorageNode {
         }
         for (directory, table) in table_directories(env, &config.data_directories).await? {
             transaction::clean_directory(env, &directory).await?;
+            let is_known = schema.table_by_id(table).is_some();
+            if !is_known && removal::finish_interrupted(env, &directory).await? {
+                continue;
+            }
             let files = list(env, &directory).await?;
             let found = files.iter().filter_map(|name| Descriptor::parse(&directory.join(name)));
             for (descriptor, _) in found.filter(|(_, component)| *component == Component::Data) {
@@ -120,6 +142,9 @@ impl StorageNode {
                     self.generations.fetch_max(number, Ordering::Relaxed);
                 }
                 prepared.tables.entry(table).or_default().push(descriptor);
+            }
+            if !is_known && prepared.tables.contains_key(&table) {
+                warn!(directory = %directory.display(), "files of a table that is not in the schema; nobody reads them");
             }
         }
         for name in list(env, &config.commit_log_directory).await? {
@@ -175,9 +200,36 @@ impl StorageNode {
         is_new && shards.len() == self.shard_count as usize
     }
 
+    /// Takes back a [`StorageNode::release`]: the file is still there.
+    pub(crate) fn take_back_release(&self, file: &Path, shard: u32) {
+        if let Some(shards) = lock(&self.released).get_mut(file) {
+            shards.remove(&shard);
+        }
+    }
+
     /// Whether all shards are done with a shared file.
     pub(crate) fn is_released_by_all(&self, file: &Path) -> bool {
         lock(&self.released).get(file).is_some_and(|shards| shards.len() == self.shard_count as usize)
+    }
+
+    /// Notes that `shard` adds its files to a snapshot; `false` when it has done so, or the snapshot, which `exists` on
+    /// disk, is from another start.
+    pub(crate) fn claim_snapshot(&self, table: TableId, tag: &str, shard: u32, exists: bool) -> bool {
+        let mut snapshots = lock(&self.snapshots);
+        if !exists {
+            snapshots.insert((table, tag.to_owned()), BTreeSet::from([shard]));
+            return true;
+        }
+        snapshots.get_mut(&(table, tag.to_owned())).is_some_and(|shards| shards.insert(shard))
+    }
+
+    /// Notes that a damaged file is moved away; `true` for the shard that does it.
+    pub(crate) fn quarantine(&self, file: &Path) -> bool {
+        lock(&self.quarantined).insert(file.to_owned())
+    }
+
+    pub(crate) fn is_quarantined(&self, file: &Path) -> bool {
+        lock(&self.quarantined).contains(file)
     }
 
     /// The snapshot tag for a dropped table, the same on all shards.

@@ -28,8 +28,10 @@ use crate::shard::Shard;
 /// Replays what the log holds for this shard.
 pub(crate) async fn recover(shard: &Rc<Shard>) -> Result<RecoveryReport, StorageError> {
     let node = std::sync::Arc::clone(&shard.config.node);
-    let prepared = node.prepare(&shard.env, &shard.config).await?;
+    let prepared = node.prepare(&shard.env, &shard.config, &shard.schema()).await?;
     let mut replay = Replay { shard, prepared, report: RecoveryReport::default(), damaged: Vec::new() };
+    let files = shard.tables().into_iter().flat_map(|store| store.view().files.clone());
+    replay.report.timestamp_max_micros = files.map(|file| file.timestamp_max()).filter(|max| *max != i64::MIN).max();
     if node.is_recovered() {
         return Ok(replay.report);
     }

@@ -2,16 +2,23 @@
 //!
 //! What the log still holds of it must not come back: TRUNCATE raises the table's floor in the checkpoint to where the
 //! log is, DROP leaves the table without a definition, so that replay skips it.
+//!
+//! A DROP begins with a note in the table's directory, `dropped.json`: with it, the next start finishes what a crash or a
+//! refusing disk left. Without such a note nobody removes files of a table that the schema does not have.
 
+use std::path::Path;
 use std::rc::Rc;
 
+use helenus_env::{DirEntry, EntryKind, Env, whole_file};
 use helenus_schema::KeyspaceOrigin;
+use helenus_sstable::Descriptor;
+use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use crate::compaction::{ensure_loaded, remove_alone, stop_and_hold};
 use crate::error::StorageError;
 use crate::flush::{FlushReason, flush_table};
-use crate::memtable::Memtable;
+use crate::memtable::{self, Memtable};
 use crate::shard::{Shard, directory_name};
 use crate::snapshot;
 use crate::table::TableStore;
@@ -43,7 +50,7 @@ pub(crate) async fn truncate(
     let _gate = store.flush_gate.acquire().await.expect("the gate is never closed");
     let floor = shard.log.applied();
     let (memtables, files) = take_everything(store);
-    memtables.iter().for_each(|memtable| shard.release_memtable(memtable.owned_bytes()));
+    free(shard, memtables).await;
     // The log's part first: files without their log are only files that a second TRUNCATE removes.
     shard
         .update_checkpoint(|checkpoint| {
@@ -51,6 +58,7 @@ pub(crate) async fn truncate(
             checkpoint.set_truncated(store.id, truncated_at_micros);
         })
         .await?;
+    store.is_checkpoint_behind.set(false);
     remove_files(shard, store, &files).await?;
     store.stats_mut().last_truncated_micros = Some(truncated_at_micros);
     info!(table = %table.full_name(), files = files.len(), "truncated");
@@ -61,7 +69,9 @@ pub(crate) async fn truncate(
 pub(crate) async fn drop_table(shard: Rc<Shard>, store: Rc<TableStore>) {
     let table = store.schema();
     if let Err(error) = drop_data(&shard, &store).await {
-        warn!(table = %table.full_name(), %error, "files of a dropped table stay behind");
+        // Perhaps without the snapshot that was to be taken of them: nobody may remove the directory now.
+        warn!(table = %table.full_name(), %error, "files of a dropped table stay behind; the next start removes them");
+        return;
     }
     if shard.config.node.finish_drop(store.id, shard.id.number())
         && let Err(error) = remove_directories(&shard, &store).await
@@ -77,7 +87,10 @@ async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), Stor
         .config
         .node
         .drop_tag(store.id, || format!("dropped-{}-{}", shard.env.wall_micros().div_euclid(1_000), table.name));
-    if shard.config.auto_snapshot && table.params.allow_auto_snapshot && wants_auto_snapshot(shard, store) {
+    let wants_snapshot =
+        shard.config.auto_snapshot && table.params.allow_auto_snapshot && wants_auto_snapshot(shard, store);
+    note_drop(shard, store, &tag, wants_snapshot).await?;
+    if wants_snapshot {
         flush_table(shard, store, FlushReason::UserForced).await?;
         if !store.view().files.is_empty() {
             snapshot::link(shard, store, &tag).await?;
@@ -85,7 +98,7 @@ async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), Stor
     }
     let _gate = store.flush_gate.acquire().await.expect("the gate is never closed");
     let (memtables, files) = take_everything(store);
-    memtables.iter().for_each(|memtable| shard.release_memtable(memtable.owned_bytes()));
+    free(shard, memtables).await;
     remove_files(shard, store, &files).await?;
     shard.log.forget_table(store.id);
     shard.update_checkpoint(|checkpoint| checkpoint.forget(store.id)).await?;
@@ -112,6 +125,13 @@ fn take_everything(store: &TableStore) -> (Vec<Rc<Memtable>>, Vec<Rc<TableFile>>
     (view.memtables(), view.files.clone())
 }
 
+async fn free(shard: &Shard, memtables: Vec<Rc<Memtable>>) {
+    for memtable in memtables {
+        shard.release_memtable(memtable.owned_bytes());
+        memtable::dismantle(&shard.env, memtable).await;
+    }
+}
+
 /// Removes files, those of one directory all or none; what other shards share goes with the last of them.
 async fn remove_files(shard: &Shard, store: &TableStore, files: &[Rc<TableFile>]) -> Result<(), StorageError> {
     let is_plain = |file: &&Rc<TableFile>| !file.is_shared && file.directory() == store.directory;
@@ -125,7 +145,7 @@ async fn remove_files(shard: &Shard, store: &TableStore, files: &[Rc<TableFile>]
     }
     for file in files.iter().filter(|file| !is_plain(file)) {
         if !file.is_shared || shard.config.node.release(&file.base_path(), shard.id.number()) {
-            remove_alone(shard, file).await;
+            remove_alone(shard, file).await?;
         }
     }
     Ok(())
@@ -135,14 +155,74 @@ async fn remove_directories(shard: &Shard, store: &TableStore) -> Result<(), Sto
     let table = store.schema();
     for root in &shard.config.data_directories {
         let directory = root.join(&*table.keyspace).join(directory_name(&table));
-        if snapshot::has_snapshots(&shard.env, &directory).await? {
-            continue;
-        }
-        match shard.env.disk().remove_dir_all(&directory).await {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(StorageError::disk("remove directory", &directory)(error)),
-        }
+        remove_directory(&shard.env, &directory).await?;
     }
     Ok(())
+}
+
+/// Leaves the snapshots, if there are any.
+async fn remove_directory(env: &Env, directory: &Path) -> Result<(), StorageError> {
+    let (removed, path) = if snapshot::has_snapshots(env, directory).await? {
+        let note = directory.join(NOTE);
+        (env.disk().remove_file(&note).await, note)
+    } else {
+        (env.disk().remove_dir_all(directory).await, directory.to_owned())
+    };
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StorageError::disk("remove what is left of a dropped table", &path)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// In the directory of a table that is being dropped: the tag of its snapshot, whether one is wanted, and its definition.
+const NOTE: &str = "dropped.json";
+
+async fn note_drop(shard: &Shard, store: &TableStore, tag: &str, wants_snapshot: bool) -> Result<(), StorageError> {
+    let _one_at_a_time = shard.config.node.snapshot_gate.lock().await;
+    let table = store.schema();
+    let schema_text = (shard.config.describe_table)(&shard.schema(), &table);
+    let text = json!({ "tag": tag, "snapshot": wants_snapshot, "schema": schema_text }).to_string();
+    for root in &shard.config.data_directories {
+        let directory = root.join(&*table.keyspace).join(directory_name(&table));
+        match shard.env.disk().list(&directory).await {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(StorageError::disk("list directory", &directory)(error)),
+            Ok(_) => {}
+        }
+        let path = directory.join(NOTE);
+        let written = whole_file::replace(&**shard.env.disk(), &path, text.clone().into()).await;
+        written.map_err(StorageError::disk("note that a table is dropped", &path))?;
+    }
+    Ok(())
+}
+
+/// Finishes a DROP that was interrupted in a table's directory, before anybody opens its files; `false` when there was
+/// none.
+///
+/// # Errors
+/// What the disk refuses; nothing is removed before it is in the snapshot.
+pub(crate) async fn finish_interrupted(env: &Env, directory: &Path) -> Result<bool, StorageError> {
+    let path = directory.join(NOTE);
+    let note: Value = match whole_file::read(&**env.disk(), &path).await {
+        Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(StorageError::disk("read the note of a dropped table", &path)(error)),
+    };
+    let tag = note["tag"].as_str().unwrap_or("dropped-interrupted");
+    let entries = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;
+    let is_component =
+        |entry: &&DirEntry| entry.kind == EntryKind::File && Descriptor::parse(&directory.join(&entry.name)).is_some();
+    let names: Vec<String> = entries.iter().filter(is_component).map(|entry| entry.name.clone()).collect();
+    if note["snapshot"].as_bool().unwrap_or(true) && !names.is_empty() {
+        snapshot::link_closed(env, directory, tag, &names, note["schema"].as_str().unwrap_or_default()).await?;
+    }
+    for name in &names {
+        let path = directory.join(name);
+        env.disk().remove_file(&path).await.map_err(StorageError::disk("remove SSTable component", &path))?;
+    }
+    remove_directory(env, directory).await?;
+    info!(directory = %directory.display(), files = names.len(), "an interrupted DROP TABLE was finished");
+    Ok(true)
 }

@@ -36,6 +36,7 @@ pub(crate) struct Shard {
     pub compactions: Compactions,
     tables: RefCell<BTreeMap<TableId, Rc<TableStore>>>,
     schema: RefCell<Arc<SchemaSnapshot>>,
+    pub schema_changed: Notify,
     /// As it stands on disk.
     checkpoint: RefCell<Checkpoint>,
     checkpoint_gate: Mutex<()>,
@@ -70,6 +71,7 @@ impl Shard {
             compactions: Compactions::new(config.compactors, config.compaction_bytes_per_sec),
             tables: RefCell::default(),
             schema: RefCell::new(schema),
+            schema_changed: Notify::new(),
             checkpoint: RefCell::default(),
             checkpoint_gate: Mutex::new(()),
             memtable_bytes: Cell::new(0),
@@ -124,6 +126,7 @@ impl Shard {
 
     pub fn set_schema(&self, schema: Arc<SchemaSnapshot>) {
         *self.schema.borrow_mut() = schema;
+        self.schema_changed.notify_waiters();
     }
 
     pub fn add_table(&self, store: Rc<TableStore>) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use helenus_data::TableId;
-use helenus_env::{EntryKind, Env, whole_file};
+use helenus_env::{EntryKind, Env, durable_dir, whole_file};
 use helenus_types::time;
 use serde_json::{Value, json};
 
@@ -38,6 +38,26 @@ pub struct SnapshotInfo {
     pub bytes: u64,
     /// Files that only the snapshot still holds.
     pub true_bytes: u64,
+}
+
+/// Takes a tag for this shard's files.
+///
+/// # Errors
+/// [`StorageError::Invalid`] when there is such a snapshot: what was compacted since would stand beside what it became.
+pub(crate) async fn claim(shard: &Rc<Shard>, store: &Rc<TableStore>, tag: &str) -> Result<(), StorageError> {
+    check_tag(tag)?;
+    let node = &shard.config.node;
+    let _one_at_a_time = node.snapshot_gate.lock().await;
+    let directory = snapshot_directory(&store.directory, tag);
+    let exists = match shard.env.disk().list(&directory).await {
+        Ok(_) => true,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => return Err(StorageError::disk("list directory", &directory)(error)),
+    };
+    if !node.claim_snapshot(store.id, tag, shard.id.number(), exists) {
+        return Err(StorageError::Invalid(format!("Snapshot {tag} already exists.")));
+    }
+    make_directory(&shard.env, &directory).await
 }
 
 /// Links what the table has on this shard now; the caller has flushed.
@@ -82,8 +102,35 @@ fn snapshot_directory(table_directory: &Path, tag: &str) -> PathBuf {
     table_directory.join(SNAPSHOTS).join(tag)
 }
 
+/// Links the files of a table that nobody has open; what is linked already stays.
+pub(crate) async fn link_closed(
+    env: &Env,
+    table_directory: &Path,
+    tag: &str,
+    names: &[String],
+    schema_text: &str,
+) -> Result<(), StorageError> {
+    check_tag(tag)?;
+    let directory = snapshot_directory(table_directory, tag);
+    make_directory(env, &directory).await?;
+    for name in names {
+        match env.disk().hard_link(&table_directory.join(name), &directory.join(name)).await {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(StorageError::disk("link into snapshot", &table_directory.join(name))(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let data_files = names.iter().filter(|name| name.ends_with("-Data.db")).cloned().collect();
+    write_manifest(env, &directory, data_files).await?;
+    let path = directory.join("schema.cql");
+    let written = whole_file::replace(&**env.disk(), &path, schema_text.to_owned().into()).await;
+    written.map_err(StorageError::disk("write snapshot schema", &path))
+}
+
 async fn make_directory(env: &Env, directory: &Path) -> Result<(), StorageError> {
-    env.disk().create_dir_all(directory).await.map_err(StorageError::disk("create directory", directory))
+    let made = durable_dir::create(&**env.disk(), directory).await;
+    made.map_err(StorageError::disk("create directory", directory))
 }
 
 /// The data components that were linked; `None` when a file went away meanwhile, with nothing left behind.

@@ -19,6 +19,7 @@ use crate::error::StorageError;
 use crate::flush::{FlushReason, flush_by_period, flush_tables, flush_when_due};
 use crate::metrics::{CompactionProgress, CompactionRecord, RecoveryReport, StorageStats, TableStats};
 use crate::partition_locks::PartitionGuard;
+use crate::quarantine;
 use crate::read;
 use crate::recovery;
 use crate::removal;
@@ -59,7 +60,7 @@ impl Storage {
     ) -> Result<Rc<Self>, StorageError> {
         assert_eq!(config.node.shard_count(), shard_count, "the node's shards agree on their number");
         let node = Arc::clone(&config.node);
-        let prepared = node.prepare(&env, &config).await?;
+        let prepared = node.prepare(&env, &config, &schema).await?;
         let shard = Shard::new(env, config, shard, shard_count, Arc::clone(&schema));
         let mut checkpoint = prepared.checkpoints.get(&shard.id.number()).cloned().unwrap_or_default();
         for other in prepared.checkpoints.values() {
@@ -170,11 +171,14 @@ impl Storage {
 
     async fn open_files(&self, table: &Arc<Table>) -> Result<Vec<Rc<TableFile>>, StorageError> {
         let shard = &self.shard;
-        let prepared = shard.config.node.prepare(&shard.env, &shard.config).await?;
+        let prepared = shard.config.node.prepare(&shard.env, &shard.config, &shard.schema()).await?;
         let mut files = Vec::new();
         for descriptor in prepared.tables.get(&table.id).into_iter().flatten() {
             let (env, cache, number) = (&shard.env, &shard.cache, shard.id.number());
-            files.extend(TableFile::open(env, descriptor.clone(), table, cache, number, shard.shard_count).await?);
+            match TableFile::open(env, descriptor.clone(), table, cache, number, shard.shard_count).await {
+                Ok(file) => files.extend(file),
+                Err(error) => quarantine::take_away(shard, table, descriptor, error).await?,
+            }
         }
         Ok(files)
     }
@@ -195,6 +199,8 @@ impl Storage {
         let shard = &self.shard;
         let started = shard.env.monotonic();
         self.admit_write(context)?;
+        let epoch = mutations.iter().map(|mutation| mutation.schema_epoch).max().unwrap_or(0);
+        self.wait_for_schema(context, epoch).await?;
         let mut body = Vec::new();
         let mut logged = Vec::new();
         let mut stores = Vec::with_capacity(mutations.len());
@@ -241,6 +247,22 @@ impl Storage {
         context.check_deadline(&shard.env).inspect_err(|_| shard.expired_count.set(shard.expired_count.get() + 1))?;
         shard.log.failure().map_or(Ok(()), Err)?;
         shard.disk_guard.check()
+    }
+
+    /// Waits until this shard has the schema by which a mutation was made: it is on its way, and before it has come this
+    /// shard would drop the cells of columns that it does not know.
+    async fn wait_for_schema(&self, context: &RequestContext, epoch: u64) -> Result<(), StorageError> {
+        let shard = &self.shard;
+        loop {
+            let changed = shard.schema_changed.notified();
+            if epoch <= shard.schema().epoch {
+                return Ok(());
+            }
+            let left = context.deadline.saturating_duration_since(shard.env.monotonic());
+            if shard.env.timeout(left, changed).await.is_err() {
+                return Err(StorageError::DeadlineExceeded);
+            }
+        }
     }
 
     async fn wait_for_memory(&self, context: &RequestContext) -> Result<(), StorageError> {
@@ -335,11 +357,12 @@ impl Storage {
     /// Flushes tables and links their files into `snapshots/<tag>/`.
     ///
     /// # Errors
-    /// [`StorageError::Invalid`] for a tag that is no directory name, [`StorageError::UnknownTable`].
+    /// [`StorageError::Invalid`] for a tag that is no directory name or taken, [`StorageError::UnknownTable`].
     pub async fn snapshot(&self, tag: &str, tables: &[TableId]) -> Result<(), StorageError> {
         self.flush(Some(tables), FlushReason::UserForced).await?;
         for table in tables {
             let store = self.shard.table(*table)?;
+            snapshot::claim(&self.shard, &store, tag).await?;
             snapshot::link(&self.shard, &store, tag).await?;
         }
         Ok(())

@@ -50,6 +50,8 @@ pub(crate) struct TableStore {
     /// While set, nothing is compacted: TRUNCATE and major compactions have the files for themselves.
     pub compaction_holds: Cell<u32>,
     pub directory_exists: Cell<bool>,
+    /// A file stands whose part of the log the durable checkpoint does not cover yet: replay would read it again.
+    pub is_checkpoint_behind: Cell<bool>,
     stats: RefCell<TableStats>,
 }
 
@@ -70,6 +72,7 @@ impl TableStore {
             is_dropped: Cell::new(false),
             compaction_holds: Cell::new(0),
             directory_exists: Cell::new(false),
+            is_checkpoint_behind: Cell::new(false),
             stats: RefCell::default(),
         })
     }

@@ -205,20 +205,14 @@ pub(crate) struct NewFile<'a> {
     pub table: &'a Arc<Table>,
     pub shard: u32,
     pub keys_estimate: u64,
-    /// Smallest timestamp (micros) of what will come, if known.
-    pub timestamp_min: Option<i64>,
+    /// Smallest timestamps, deletion times and ttls of what will come.
+    pub encoding: EncodingStats,
     pub config: &'a StorageConfig,
 }
 
 impl NewFile<'_> {
     pub fn descriptor(&self) -> Descriptor {
         Descriptor::new(self.directory, Generation::Sequence(self.generation))
-    }
-
-    fn encoding(&self) -> EncodingStats {
-        let default = EncodingStats::default();
-        let known = self.timestamp_min.filter(|micros| *micros != i64::MIN && *micros != i64::MAX);
-        EncodingStats { timestamp_min: known.unwrap_or(default.timestamp_min), ..default }
     }
 }
 
@@ -232,7 +226,7 @@ impl FileWriter {
         let options = WriterOptions {
             keys_estimate: new.keys_estimate,
             column_index_bytes: new.config.column_index_bytes,
-            encoding: new.encoding(),
+            encoding: new.encoding,
             extra,
             ..WriterOptions::default()
         };

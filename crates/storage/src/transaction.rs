@@ -14,6 +14,8 @@
 //! Invariants
 //! - ADD is durable before the first byte of the new file is written; COMMIT only after the new file is durable.
 //! - With COMMIT the old files go, without it the new ones; then the log itself. Doing it twice does no harm.
+//! - The log goes only when every file that it dooms is gone: otherwise the next start finishes the work.
+//! - Only the last line may be torn, and new files go for want of a COMMIT only while the old ones are whole.
 //!
 //! Source: Cassandra 5.0, `db.lifecycle.LogRecord`, `LogFile`.
 
@@ -22,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use helenus_env::{EntryKind, Env, File, OpenMode, whole_file};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::error::StorageError;
 
@@ -85,7 +87,7 @@ impl Transaction {
         self.write(&line).await
     }
 
-    /// Notes a file that goes when the transaction commits.
+    /// Notes a file that goes when the transaction commits: an old one, or a new one that turned out empty.
     pub async fn remove(&mut self, base_name: &str) -> Result<(), StorageError> {
         // Cassandra refuses to act when a file is younger than its record, so the record says "now".
         let time_ms = self.env.wall_micros() / 1_000 + 1;
@@ -101,31 +103,41 @@ impl Transaction {
     }
 
     /// After a failed commit that removes nothing: deletes the new files, so that they are gone whatever the log says.
-    pub async fn forget_added(self) {
-        assert!(self.removed.is_empty(), "what was to be removed may be gone; then the new files are all there is");
-        for base_name in &self.added {
-            remove_components(&self.env, &self.directory, base_name).await;
-        }
+    ///
+    /// # Errors
+    /// What kept a file on the disk: the next start may open it.
+    pub async fn forget_added(self) -> Result<(), StorageError> {
+        let keeps_nothing_else = self.removed.iter().all(|name| self.added.contains(name));
+        assert!(keeps_nothing_else, "what was to be removed may be gone; then the new files are all there is");
+        self.remove_all(&self.added).await
     }
 
-    /// Deletes the removed files and the log.
+    /// Deletes the removed files and the log; what refuses to go is left to the next start, and the log with it.
     pub async fn clean_up(self) {
-        for base_name in &self.removed {
-            remove_components(&self.env, &self.directory, base_name).await;
+        match self.remove_all(&self.removed).await {
+            Ok(()) => self.remove_log().await,
+            Err(error) => warn!(%error, "an old file could not be removed; the next start removes it"),
         }
-        self.remove_log().await;
     }
 
     /// Undoes the transaction: the new files go.
     pub async fn abort(mut self) {
         if let Err(error) = self.write(&Line::end(LineKind::Abort)).await {
-            warn!(%error, "a transaction is undone at the next start only");
-            return;
+            // Without a COMMIT it is undone all the same.
+            warn!(%error, "the end of an undone transaction could not be noted");
         }
-        for base_name in &self.added {
-            remove_components(&self.env, &self.directory, base_name).await;
+        match self.remove_all(&self.added).await {
+            Ok(()) => self.remove_log().await,
+            Err(error) => warn!(%error, "an unfinished file could not be removed; the next start removes it"),
         }
-        self.remove_log().await;
+    }
+
+    async fn remove_all(&self, base_names: &[String]) -> Result<(), StorageError> {
+        let mut outcome = Ok(());
+        for base_name in base_names {
+            outcome = outcome.and(remove_components(&self.env, &self.directory, base_name).await);
+        }
+        outcome
     }
 
     async fn remove_log(&self) {
@@ -156,23 +168,24 @@ impl Transaction {
     }
 }
 
-/// Deletes every component of a file. What is gone already is fine; what refuses to go is logged and left.
-pub(crate) async fn remove_components(env: &Env, directory: &Path, base_name: &str) {
+/// Deletes every component of a file; those that are gone already are fine.
+///
+/// # Errors
+/// The first refusal; whatever else could be deleted is gone all the same.
+pub(crate) async fn remove_components(env: &Env, directory: &Path, base_name: &str) -> Result<(), StorageError> {
     let prefix = format!("{base_name}-");
-    let entries = match env.disk().list(directory).await {
-        Ok(entries) => entries,
-        Err(error) => {
-            warn!(directory = %directory.display(), %error, "an old file could not be looked for");
-            return;
-        }
-    };
+    let entries = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;
+    let mut outcome = Ok(());
     for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File && entry.name.starts_with(&prefix)) {
-        if let Err(error) = env.disk().remove_file(&directory.join(&entry.name)).await
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            warn!(file = entry.name, %error, "an old file could not be removed");
+        let path = directory.join(&entry.name);
+        match env.disk().remove_file(&path).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                outcome = outcome.and(Err(StorageError::disk("remove SSTable component", &path)(error)));
+            }
+            Ok(()) | Err(_) => {}
         }
     }
+    outcome
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,19 +262,45 @@ impl Line {
 struct Leftover {
     /// Base names of files to delete.
     delete: BTreeSet<String>,
-    /// Lines that could not be read; the last one may be torn.
-    broken_lines: usize,
+    /// Base names of files that must be whole before anything is deleted: for want of a COMMIT they are the data.
+    must_be_whole: BTreeSet<String>,
 }
 
-fn judge(text: &str) -> Leftover {
+/// # Errors
+/// The number of the first line that is broken and not the last: a crash tears no other.
+fn judge(text: &str) -> Result<Leftover, usize> {
     let lines: Vec<Option<Line>> = text.lines().filter(|line| !line.is_empty()).map(Line::parse).collect();
-    let committed = lines.iter().flatten().any(|line| line.kind == LineKind::Commit);
-    let doomed = if committed { LineKind::Remove } else { LineKind::Add };
-    let base_name = |line: &Line| Path::new(&line.path).file_name().map(|name| name.to_string_lossy().into_owned());
-    Leftover {
-        delete: lines.iter().flatten().filter(|line| line.kind == doomed).filter_map(base_name).collect(),
-        broken_lines: lines.iter().filter(|line| line.is_none()).count(),
+    if let Some(broken) = lines.iter().rev().skip(1).rev().position(Option::is_none) {
+        return Err(broken + 1);
     }
+    let ends_with = |kind| lines.iter().flatten().any(|line| line.kind == kind);
+    let base_name = |line: &Line| Path::new(&line.path).file_name().map(|name| name.to_string_lossy().into_owned());
+    let of_kind =
+        |kind| lines.iter().flatten().filter(|line| line.kind == kind).filter_map(base_name).collect::<BTreeSet<_>>();
+    let (added, removed) = (of_kind(LineKind::Add), of_kind(LineKind::Remove));
+    Ok(match (ends_with(LineKind::Commit), ends_with(LineKind::Abort)) {
+        (true, _) => Leftover { delete: removed, must_be_whole: BTreeSet::new() },
+        (false, true) => Leftover { delete: added, must_be_whole: BTreeSet::new() },
+        (false, false) => Leftover { must_be_whole: removed.difference(&added).cloned().collect(), delete: added },
+    })
+}
+
+/// Whether every component that a file's table of contents lists is there.
+async fn is_whole(env: &Env, directory: &Path, base_name: &str) -> Result<bool, StorageError> {
+    let toc = directory.join(format!("{base_name}-TOC.txt"));
+    let listed = match whole_file::read(&**env.disk(), &toc).await {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(StorageError::disk("read SSTable table of contents", &toc)(error)),
+    };
+    for component in listed.lines().filter(|line| !line.is_empty()) {
+        let path = directory.join(format!("{base_name}-{component}"));
+        let len = env.disk().file_len(&path).await;
+        if len.map_err(StorageError::disk("measure SSTable component", &path))?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a name is a transaction log's.
@@ -272,25 +311,28 @@ pub(crate) fn is_transaction_log(name: &str) -> bool {
 /// Finishes or undoes what a crash interrupted in a table's directory. To be called before any of its files is opened.
 ///
 /// # Errors
-/// When a log is broken beyond a torn last line, or the disk refuses.
+/// When a log is broken beyond a torn last line, has no COMMIT although old files are gone, or the disk refuses.
 pub(crate) async fn clean_directory(env: &Env, directory: &Path) -> Result<(), StorageError> {
     let listed = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;
     for entry in listed.iter().filter(|entry| is_transaction_log(&entry.name)) {
         let path = directory.join(&entry.name);
         let bytes = whole_file::read(&**env.disk(), &path).await;
         let bytes = bytes.map_err(StorageError::disk("read transaction log", &path))?;
-        let leftover = judge(&String::from_utf8_lossy(&bytes));
-        if 1 < leftover.broken_lines {
-            return Err(StorageError::Corrupt {
-                path,
-                offset: 0,
-                expected: "transaction records with valid checksums",
-                found: format!("{} broken lines", leftover.broken_lines),
-            });
+        let damaged = |expected: &'static str, found: String| {
+            error!(log = %path.display(), expected, found, "a transaction log is damaged: look at the files that it names, remove the old or the new ones, and the log");
+            StorageError::Corrupt { path: path.clone(), offset: 0, expected, found }
+        };
+        let judged = judge(&String::from_utf8_lossy(&bytes));
+        let leftover = judged
+            .map_err(|line| damaged("transaction records with valid checksums", format!("a broken line {line}")))?;
+        for base_name in &leftover.must_be_whole {
+            if !is_whole(env, directory, base_name).await? {
+                return Err(damaged("a COMMIT, as old files are gone", format!("none, and {base_name} is not whole")));
+            }
         }
         info!(log = entry.name, files = leftover.delete.len(), "cleaning up after an interrupted flush or compaction");
         for base_name in &leftover.delete {
-            remove_components(env, directory, base_name).await;
+            remove_components(env, directory, base_name).await?;
         }
         let removed = async {
             env.disk().sync_dir(directory).await?;
@@ -327,13 +369,25 @@ mod tests {
     fn without_a_commit_the_new_files_go_and_with_it_the_old_ones() {
         let line = |kind, name: &str| Line { kind, path: format!("/d/{name}"), time_ms: 0, count: 8 }.format();
         let open = format!("{}\n{}\n", line(LineKind::Add, "nb-7-big"), line(LineKind::Remove, "nb-3-big"));
-        assert_eq!(judge(&open).delete, BTreeSet::from(["nb-7-big".to_owned()]));
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let undone = Leftover { delete: names(&["nb-7-big"]), must_be_whole: names(&["nb-3-big"]) };
+        assert_eq!(judge(&open), Ok(undone));
         let torn = format!("{open}COMMIT:[,0");
-        assert_eq!(judge(&torn), Leftover { delete: BTreeSet::from(["nb-7-big".to_owned()]), broken_lines: 1 });
+        assert_eq!(judge(&torn), judge(&open));
         let committed = format!("{open}{}\n", Line::end(LineKind::Commit).format());
-        assert_eq!(judge(&committed).delete, BTreeSet::from(["nb-3-big".to_owned()]));
+        assert_eq!(judge(&committed), Ok(Leftover { delete: names(&["nb-3-big"]), must_be_whole: names(&[]) }));
         let aborted = format!("{open}{}\n", Line::end(LineKind::Abort).format());
-        assert_eq!(judge(&aborted).delete, BTreeSet::from(["nb-7-big".to_owned()]));
+        assert_eq!(judge(&aborted), Ok(Leftover { delete: names(&["nb-7-big"]), must_be_whole: names(&[]) }));
+    }
+
+    #[test]
+    fn a_broken_line_before_the_last_is_damage() {
+        let line = |kind, name: &str| Line { kind, path: format!("/d/{name}"), time_ms: 0, count: 8 }.format();
+        let (add, remove) = (line(LineKind::Add, "nb-7-big"), line(LineKind::Remove, "nb-3-big"));
+        let commit = Line::end(LineKind::Commit).format();
+        let flipped = remove.replace("nb-3", "nb-2");
+        assert_eq!(judge(&format!("{add}\n{flipped}\n{commit}\n")), Err(2));
+        assert_eq!(judge(&format!("{}\n{remove}\n{commit}\n", add.replace("nb-7", "nb-8"))), Err(1));
     }
 
     #[test]

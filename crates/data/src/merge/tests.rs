@@ -172,3 +172,36 @@ fn the_same_row_in_several_sources_comes_out_once() {
          row 2 b @2",
     );
 }
+
+#[test]
+fn a_partition_with_many_range_tombstones_is_read_in_batches() {
+    for direction in [Direction::Forward, Direction::Reversed] {
+        let mut partition = Partition::new(PartitionKey::new(b"k"));
+        for number in 0..2_000 {
+            add(&mut partition, &format!("delete [{number},{number}] @{}", 20 + number % 2));
+            add(&mut partition, &format!("row {number} v @{}", if number % 10 == 0 { 30 } else { 1 }));
+        }
+        let mut merger = Merger::new(1, DeletionTime::LIVE, direction, CellRule::Regular);
+        let (mut rest, mut batches) = (Some(Slice::all()), 0);
+        while let Some(slice) = rest {
+            let batch = partition.unfiltered(&slice, direction, usize::MAX);
+            assert!(batch.items.len() < 2_000, "{} items", batch.items.len());
+            merger.feed(0, batch.items);
+            rest = batch.resume;
+            batches += 1;
+        }
+        merger.finish(0);
+        assert!(3 < batches);
+        let (mut rows, mut markers) = (0, 0);
+        loop {
+            match merger.step() {
+                MergeStep::Item(Unfiltered::Row(_)) => rows += 1,
+                MergeStep::Item(Unfiltered::Marker(_)) => markers += 1,
+                MergeStep::NeedsInput(_) => unreachable!("everything was fed"),
+                MergeStep::Done => break,
+            }
+        }
+        assert_eq!(rows, 200);
+        assert!(2_000 <= markers, "{markers}");
+    }
+}

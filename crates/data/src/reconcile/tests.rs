@@ -49,3 +49,64 @@ proptest! {
         prop_assert_eq!(left, right);
     }
 }
+
+#[test]
+fn of_two_expiring_cells_the_one_with_the_shorter_ttl_wins_whatever_the_values() {
+    let (long, short) = (Ttl::from_secs(100).expect("in range"), Ttl::from_secs(50).expect("in range"));
+    let first = Cell::expiring(1, long, 1_000, Blob::from([b'z']));
+    let second = Cell::expiring(1, short, 1_050, Blob::from([b'a']));
+    assert_eq!(first.local_deletion_secs, second.local_deletion_secs);
+    assert_eq!(reconciled(first, second.clone(), CellRule::Regular), second);
+}
+
+fn counter_row(clock: i64, count: i64, timestamp: i64) -> Row {
+    let mut row = Row::new(crate::Clustering::empty());
+    row.add_cell(crate::ColumnId(3), Cell::live(timestamp, counter::global_context([7; 16], clock, count)));
+    row
+}
+
+fn deleted_row(timestamp: i64) -> Row {
+    let deletion = DeletionTime { timestamp, local_secs: 1 };
+    Row { deletion, ..Row::new(crate::Clustering::empty()) }
+}
+
+#[test]
+fn a_deleted_count_does_not_come_back_with_a_later_increment() {
+    let rule = CellRule::Counter;
+    let expected = {
+        let mut row = counter_row(1, 1, 30);
+        row.deletion = DeletionTime { timestamp: 20, local_secs: 1 };
+        row
+    };
+    let mut row = counter_row(7, 5, 10);
+    merge_row(&mut row, deleted_row(20), DeletionTime::LIVE, rule);
+    merge_row(&mut row, counter_row(1, 1, 30), DeletionTime::LIVE, rule);
+    assert_eq!(row, expected, "the row is deleted between the increments");
+    let mut row = counter_row(1, 1, 30);
+    merge_row(&mut row, deleted_row(20), DeletionTime::LIVE, rule);
+    merge_row(&mut row, counter_row(7, 5, 10), DeletionTime::LIVE, rule);
+    assert_eq!(row, expected, "the newest comes first");
+    let mut row = counter_row(7, 5, 10);
+    merge_row(&mut row, counter_row(1, 1, 30), DeletionTime { timestamp: 20, local_secs: 1 }, rule);
+    assert_eq!(row, counter_row(1, 1, 30), "a range or the partition is deleted");
+}
+
+#[test]
+fn a_small_change_of_a_large_collection_is_merged_in_place() {
+    let types = helenus_types::CqlType::Int;
+    let path = |number: i32| CellPath::new(&types, &number.to_be_bytes());
+    let row_of = |numbers: std::ops::Range<i32>, timestamp: i64| {
+        let mut row = Row::new(crate::Clustering::empty());
+        let complex = row.complex_mut(crate::ColumnId(4));
+        numbers.for_each(|number| complex.add_cell(path(number), Cell::live(timestamp, Blob::from(vec![7; 40]))));
+        row
+    };
+    let mut row = row_of(0..1_000, 1);
+    let before = row.heap_bytes();
+    let grown = merge_row(&mut row, row_of(999..1_002, 2), DeletionTime::LIVE, CellRule::Regular);
+    assert_eq!(before.checked_add_signed(grown), Some(row.heap_bytes()));
+    let cells = &row.complex(crate::ColumnId(4)).expect("it is there").cells;
+    assert_eq!(cells.len(), 1_002);
+    assert!(cells.windows(2).all(|pair| pair[0].0.order() < pair[1].0.order()));
+    assert_eq!(cells.iter().filter(|(_, cell)| cell.timestamp == 2).count(), 3);
+}

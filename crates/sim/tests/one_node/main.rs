@@ -51,9 +51,7 @@ fn run(seed: u64, sync: CommitLogSync, planted: node::Planted) -> Run {
             world.sleep(Duration::from_micros(world.random_within(1_000..3_000_000))).await;
             let end = if world.random_within(0..2) == 0 { End::Kill } else { End::PowerCut };
             eprintln!("life {life} of {shard_count} shards: {end:?} at {:?}", world.elapsed());
-            let mut history = history.lock().expect("no panic");
-            history.ends(end, world.elapsed(), sync);
-            drop(history);
+            history.lock().expect("no panic").ends(end, world.elapsed(), sync);
             match end {
                 End::Kill => node.kill().await,
                 End::PowerCut => node.power_cut().await,

@@ -11,6 +11,8 @@
 //! - After a failed write or sync nothing more is acknowledged: the kernel may have dropped what it could not write.
 //! - A segment is sealed and synced before the next one gets its first record.
 //! - A segment is deleted only when every table in it has a durable checkpoint beyond its last record.
+//! - `batch` and `group` modes sync once a round: what was queued when the round began goes into the kernel by as many
+//!   writes as it takes, then to the device, then into the memtables.
 //!
 //! ```text
 //! oldest segment                                      newest             spare
@@ -58,6 +60,14 @@ struct Queued {
     done: oneshot::Sender<Result<(), StorageError>>,
 }
 
+/// What became of one turn of the writer.
+struct Round {
+    written: Vec<Queued>,
+    /// Where the log ends that is to be applied.
+    end: LogPosition,
+    refused: Option<(Vec<Queued>, StorageError)>,
+}
+
 pub(crate) struct CommitLog {
     env: Env,
     node: Arc<StorageNode>,
@@ -82,8 +92,10 @@ pub(crate) struct CommitLog {
     synced: Notify,
     failed: RefCell<Option<Arc<str>>>,
     closing: Cell<bool>,
-    idle: Notify,
-    busy: Cell<bool>,
+    /// Records queued, and records answered, since the start: who waits for the queue waits for what is in it now.
+    appended_count: Cell<u64>,
+    answered_count: Cell<u64>,
+    answered: Notify,
     pub counters: Counters,
 }
 
@@ -119,8 +131,9 @@ impl CommitLog {
             synced: Notify::new(),
             failed: RefCell::new(None),
             closing: Cell::new(false),
-            idle: Notify::new(),
-            busy: Cell::new(false),
+            appended_count: Cell::new(0),
+            answered_count: Cell::new(0),
+            answered: Notify::new(),
             counters: Counters::default(),
         })
     }
@@ -169,6 +182,7 @@ impl CommitLog {
             return answer;
         }
         self.queue_bytes.set(self.queue_bytes.get() + queue_cost(&body));
+        self.appended_count.set(self.appended_count.get() + 1);
         self.queue.borrow_mut().push_back(Queued { body, logged_tables, mutations, done });
         self.queued.notify_one();
         answer
@@ -179,43 +193,93 @@ impl CommitLog {
         let mut last_sync = Instant::ZERO;
         loop {
             if self.queue.borrow().is_empty() {
-                self.busy.set(false);
-                self.idle.notify_waiters();
                 if self.closing.get() {
                     return;
                 }
                 self.queued.notified().await;
                 continue;
             }
-            self.busy.set(true);
             match self.sync {
                 CommitLogSync::Group { window } => self.env.sleep_until(last_sync + window).await,
                 // The rest of this turn's requests join the write.
                 CommitLogSync::Periodic { .. } | CommitLogSync::Batch => self.env.yield_now().await,
             }
-            let ready = self.ready_segment().await;
-            let batch = self.take_batch(ready.as_ref().ok().and_then(Option::as_ref));
-            let outcome = match ready {
-                Ok(segment) => self.log(segment, &batch).await,
-                Err(error) => Err(error),
-            };
+            let Round { written, end, refused } = self.write_round().await;
             last_sync = self.env.monotonic();
-            for entry in batch {
-                self.queue_bytes.set(self.queue_bytes.get() - queue_cost(&entry.body));
-                let answer = match &outcome {
-                    Ok(_) => {
-                        apply(entry.mutations);
-                        Ok(())
-                    }
-                    Err(error) => Err(error.duplicate()),
-                };
-                // Whoever waited may be gone; the write stands all the same.
-                let _ = entry.done.send(answer);
+            for entry in written {
+                apply(entry.mutations);
+                self.answer(&entry.body, entry.done, Ok(()));
             }
-            if let Ok(end) = outcome {
-                self.applied.set(self.applied.get().max(end));
+            self.applied.set(self.applied.get().max(end));
+            if let Some((entries, error)) = refused {
+                entries.into_iter().for_each(|entry| self.answer(&entry.body, entry.done, Err(error.duplicate())));
+            }
+            self.answered.notify_waiters();
+        }
+    }
+
+    fn answer(&self, body: &[u8], done: oneshot::Sender<Result<(), StorageError>>, answer: Result<(), StorageError>) {
+        self.queue_bytes.set(self.queue_bytes.get() - queue_cost(body));
+        self.answered_count.set(self.answered_count.get() + 1);
+        // Whoever waited may be gone; the write stands all the same.
+        let _ = done.send(answer);
+    }
+
+    /// Writes, and by mode syncs, what is queued now: in `periodic` mode one write's worth, as nobody waits for a device.
+    async fn write_round(&self) -> Round {
+        let round_count = match self.sync {
+            CommitLogSync::Periodic { .. } => 1,
+            CommitLogSync::Batch | CommitLogSync::Group { .. } => self.queue.borrow().len(),
+        };
+        let mut round = Round { written: Vec::new(), end: self.applied.get(), refused: None };
+        while round.written.len() < round_count {
+            let segment = match self.ready_segment().await {
+                Ok(segment) => segment,
+                Err(error) => {
+                    // Whoever is behind in the queue would only wait for the same answer.
+                    round.refused = Some((self.take_logged(), error));
+                    break;
+                }
+            };
+            let batch = self.take_batch(segment.as_ref());
+            match self.log(segment, &batch) {
+                Ok(end) => {
+                    round.end = round.end.max(end);
+                    round.written.extend(batch);
+                }
+                Err(error) => {
+                    round.refused = Some((batch, error));
+                    break;
+                }
+            }
+            if round.written.len() < round_count {
+                self.env.yield_now().await;
             }
         }
+        let is_logged = round.written.iter().any(|entry| !entry.body.is_empty());
+        if is_logged && !matches!(self.sync, CommitLogSync::Periodic { .. }) {
+            // Segments before the newest were synced when they were sealed.
+            let newest = self.segments.borrow().back().cloned();
+            let synced = match newest {
+                Some(newest) if self.failed.borrow().is_none() => self.sync_segment(&newest).await,
+                // A sync after a failed one proves nothing: the kernel forgets what it could not write.
+                _ => self.failure().map_or(Ok(()), Err),
+            };
+            if let Err(error) = synced {
+                let mut entries = std::mem::take(&mut round.written);
+                entries.extend(round.refused.take().into_iter().flat_map(|(entries, _)| entries));
+                round = Round { written: Vec::new(), end: self.applied.get(), refused: Some((entries, error)) };
+            }
+        }
+        round
+    }
+
+    /// Everything queued that is to be logged.
+    fn take_logged(&self) -> Vec<Queued> {
+        let mut queue = self.queue.borrow_mut();
+        let (logged, kept): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(|entry| !entry.body.is_empty());
+        *queue = kept;
+        logged.into()
     }
 
     /// The segment for what is first in the queue; `None` when that is not to be logged.
@@ -234,7 +298,7 @@ impl CommitLog {
     }
 
     /// What the next write takes: at least the first, then as much as fits into one write and into the segment. Without
-    /// a segment only what needs none, or (when there is none to be had) the first.
+    /// a segment only what needs none.
     fn take_batch(&self, segment: Option<&Rc<Segment>>) -> Vec<Queued> {
         let mut queue = self.queue.borrow_mut();
         let mut bytes = 0;
@@ -257,8 +321,8 @@ impl CommitLog {
         batch
     }
 
-    /// Writes (and by mode syncs) a batch; answers where it ends.
-    async fn log(&self, segment: Option<Rc<Segment>>, batch: &[Queued]) -> Result<LogPosition, StorageError> {
+    /// Writes a batch; answers where it ends.
+    fn log(&self, segment: Option<Rc<Segment>>, batch: &[Queued]) -> Result<LogPosition, StorageError> {
         let Some(segment) = segment else { return Ok(self.applied.get()) };
         let mut pending = Vec::new();
         for entry in batch.iter().filter(|entry| !entry.body.is_empty()) {
@@ -272,10 +336,7 @@ impl CommitLog {
             self.counters.records.set(self.counters.records.get() + 1);
         }
         self.write(&segment, &pending)?;
-        match self.sync {
-            CommitLogSync::Periodic { .. } => self.written.notify_one(),
-            CommitLogSync::Batch | CommitLogSync::Group { .. } => self.sync_segment(&segment).await?,
-        }
+        self.written.notify_one();
         Ok(LogPosition { segment_id: segment.identity.segment_id, offset: segment.written.get() })
     }
 
@@ -338,6 +399,8 @@ impl CommitLog {
     }
 
     async fn take_spare(&self) -> Result<Segment, StorageError> {
+        // An error from before this call says nothing of now.
+        self.spare_error.borrow_mut().take();
         loop {
             let made = self.spare_made.notified();
             if let Some(spare) = self.spare.borrow_mut().take() {
@@ -493,14 +556,15 @@ impl CommitLog {
         }
     }
 
-    /// Waits until what is queued now has been applied or refused.
+    /// Waits until what is queued now has been applied or refused, whatever comes after it.
     pub async fn drain(&self) {
+        let target = self.appended_count.get();
         loop {
-            let idle = self.idle.notified();
-            if self.queue.borrow().is_empty() && !self.busy.get() {
+            let answered = self.answered.notified();
+            if target <= self.answered_count.get() {
                 return;
             }
-            idle.await;
+            answered.await;
         }
     }
 }

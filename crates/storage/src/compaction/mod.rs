@@ -6,8 +6,11 @@
 //! Invariants
 //! - The exchange of old files for new ones is one step for readers and one COMMIT for the disk.
 //! - Purging is decided by `purge` alone.
-//! - A table's compactions begin only while nobody holds them, and stop soon after they are told to.
+//! - A table's compactions begin only while nobody holds them, and stop soon after they are told to, inside a partition
+//!   and a nap, too.
+//! - Files that failed rest, longer each time; other files and tables go on.
 
+mod failures;
 mod purge;
 mod size_tiered;
 mod throttle;
@@ -20,15 +23,17 @@ use std::time::Duration;
 
 use helenus_data::read::KeyRange;
 use helenus_env::{SchedulingGroup, TaskHandle};
+use helenus_sstable::EncodingStats;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tracing::{debug, error, info, warn};
 use uuid::Uuid;
 
+use crate::compaction::failures::Failures;
 use crate::compaction::purge::PurgeQuestion;
 use crate::compaction::size_tiered::{Candidate, Choice, SizeTiered};
 use crate::compaction::throttle::Throttle;
 use crate::error::StorageError;
-use crate::flush::{ensure_directory, open_own, write_partition};
+use crate::flush::{Pacer, ensure_directory, open_own, write_partition};
 use crate::metrics::{CompactionKind, CompactionProgress, CompactionRecord};
 use crate::read::Walk;
 use crate::shard::Shard;
@@ -56,12 +61,15 @@ pub(crate) struct Compactions {
     history: RefCell<VecDeque<CompactionRecord>>,
     pub completed_count: Cell<u64>,
     pub completed_bytes: Cell<u64>,
+    failures: RefCell<Failures>,
     warned: RefCell<std::collections::BTreeSet<(helenus_data::TableId, String)>>,
 }
 
 struct Running {
     progress: RefCell<CompactionProgress>,
     is_cancelled: Cell<bool>,
+    /// Wakes it from a nap.
+    stopped: Notify,
 }
 
 /// What to do. From the moment it is made its files are taken and it is on the list of what can be stopped, until it goes.
@@ -89,7 +97,11 @@ impl Job {
         };
         let taken = Some(store.take_for_compaction(&files));
         let id = progress.id;
-        let running = Rc::new(Running { progress: RefCell::new(progress), is_cancelled: Cell::new(false) });
+        let running = Rc::new(Running {
+            progress: RefCell::new(progress),
+            is_cancelled: Cell::new(false),
+            stopped: Notify::new(),
+        });
         shard.compactions.running.borrow_mut().insert(id, Rc::clone(&running));
         Self { shard: Rc::clone(shard), store: Rc::clone(store), files, taken, running }
     }
@@ -116,6 +128,7 @@ impl Compactions {
             history: RefCell::default(),
             completed_count: Cell::new(0),
             completed_bytes: Cell::new(0),
+            failures: RefCell::default(),
             warned: RefCell::default(),
         }
     }
@@ -154,6 +167,7 @@ impl Compactions {
             for running in self.running.borrow().values() {
                 if store.is_none_or(|store| running.progress.borrow().table_id == store.id) {
                     running.is_cancelled.set(true);
+                    running.stopped.notify_waiters();
                     any = true;
                 }
             }
@@ -184,13 +198,14 @@ pub(crate) async fn compact_when_due(shard: Rc<Shard>) {
             let shard_of_task = Rc::clone(&shard);
             tasks.push(shard.env.spawn("compact", async move {
                 let table = job.store.schema().full_name();
+                let inputs: Vec<_> = job.files.iter().map(|file| file.base_path()).collect();
                 match run(job).await {
                     Ok(()) => {}
                     Err(Stopped::Cancelled) => debug!(table, "a compaction was stopped"),
                     Err(Stopped::Failed(error)) => {
-                        error!(table, %error, "a compaction failed; its files stay as they are");
-                        // Whatever it was, the disk gets a moment before the same files are chosen again.
-                        shard_of_task.env.sleep(FAILURE_PAUSE).await;
+                        let now = shard_of_task.env.monotonic();
+                        let pause = shard_of_task.compactions.failures.borrow_mut().note(&inputs, &error, now);
+                        error!(table, %error, ?pause, "a compaction failed; its files stay as they are, and rest");
                     }
                 }
                 drop(permit);
@@ -203,8 +218,6 @@ pub(crate) async fn compact_when_due(shard: Rc<Shard>) {
         let _ = shard.env.timeout(interval, shard.compactions.wanted.notified()).await;
     }
 }
-
-const FAILURE_PAUSE: Duration = Duration::from_secs(10);
 
 /// The next thing to do in any table.
 fn choose(shard: &Rc<Shard>) -> Option<Job> {
@@ -220,7 +233,9 @@ fn choose_in(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Option<Job> {
         return None;
     }
     let job = |kind, files: Vec<Rc<TableFile>>| Some(Job::new(shard, store, kind, files));
-    let free = free_files(store);
+    let mut free = free_files(store);
+    let now = shard.env.monotonic();
+    free.retain(|file| !shard.compactions.failures.borrow().is_resting(&file.base_path(), now));
     if let Some(shared) = free.iter().find(|file| file.is_shared) {
         return job(CompactionKind::Reshard, vec![Rc::clone(shared)]);
     }
@@ -367,7 +382,10 @@ async fn run(mut job: Job) -> Result<(), Stopped> {
     // Files in another data directory are removed by a transaction of their own, after this one: a crash in between
     // leaves both, which merges to the same, and nothing of them is purged here.
     for file in files.iter().filter(|file| !file.is_shared && file.directory() == store.directory) {
-        transaction.remove(&file.base_name()).await?;
+        if let Err(error) = transaction.remove(&file.base_name()).await {
+            transaction.abort().await;
+            return Err(Stopped::Failed(error));
+        }
     }
     if let Err(error) = transaction.commit().await {
         // Nobody knows whether the commit is on the disk, so old and new files both stay, and until the next start decides
@@ -382,14 +400,7 @@ async fn run(mut job: Job) -> Result<(), Stopped> {
         view.files.extend(output);
     });
     transaction.clean_up().await;
-    for file in files.iter().filter(|file| !file.is_shared && file.directory() != store.directory) {
-        remove_alone(shard, file).await;
-    }
-    for file in files.iter().filter(|file| file.is_shared) {
-        if shard.config.node.release(&file.base_path(), shard.id.number()) {
-            remove_alone(shard, file).await;
-        }
-    }
+    remove_one_by_one(shard, &store, &files).await;
     forget_released(shard);
     finish(shard, &store, &running, bytes_in, bytes_out, partitions_out);
     Ok(())
@@ -436,7 +447,7 @@ async fn write_merged(
         table: &table,
         shard: shard.id.number(),
         keys_estimate: read.iter().map(|file| file.stats().partition_count()).sum(),
-        timestamp_min: read.iter().map(|file| file.timestamp_min()).min(),
+        encoding: EncodingStats::of_sources(read.iter().map(|file| file.stats())),
         config: &shard.config,
     };
     transaction.add(&new.descriptor().base_name()).await?;
@@ -448,6 +459,7 @@ async fn write_merged(
     }
     if writer.partitions == 0 {
         writer.abort().await;
+        transaction.remove(&new.descriptor().base_name()).await?; // In case something of it would not go.
         return Ok((None, 0));
     }
     let partitions = writer.partitions;
@@ -466,25 +478,87 @@ async fn merge_into(
     let table = store.schema();
     let mut question = PurgeQuestion::new(shard, store, inputs);
     let mut walk = Walk::start(KeyRange::all(), &[], read, shard.id.number(), shard.shard_count).await?;
-    let mut written_before = 0;
+    let partitions: u64 = read.iter().map(|file| file.stats().partition_count()).sum();
+    let bytes: u64 = read.iter().map(|file| file.data_bytes()).sum();
+    let mut pacer = CompactionPacer {
+        shard,
+        running,
+        taken: 0,
+        // What is purged was read: each partition costs its part of the input, even if nothing of it is written.
+        bytes_of_partition: bytes.checked_div(partitions).unwrap_or(0),
+    };
     while let Some((key, mut sources)) = walk.next().await? {
+        let purge = question.as_mut().map(|question| question.ask(&key));
+        let floor = pacer.taken + pacer.bytes_of_partition * sources.len() as u64;
+        let written = write_partition(&mut pacer, writer, &table, &mut sources, purge.as_ref()).await;
+        let paced = match written {
+            Ok(()) => pacer.charge(floor.max(writer.data_bytes())).await,
+            Err(error) => Err(error),
+        };
         if running.is_cancelled.get() {
             return Err(Stopped::Cancelled);
         }
-        let purge = question.as_mut().map(|question| question.ask(&key));
-        let group = SchedulingGroup::Compaction;
-        write_partition(shard, writer, &table, &mut sources, purge.as_ref(), group).await?;
-        let written = writer.data_bytes();
-        shard.compactions.throttle.take(&shard.env, written.saturating_sub(written_before)).await;
-        written_before = written;
+        paced?;
         let mut progress = running.progress.borrow_mut();
-        progress.completed_bytes = written.min(progress.total_bytes);
+        progress.completed_bytes = pacer.taken.min(progress.total_bytes);
     }
     if running.is_cancelled.get() { Err(Stopped::Cancelled) } else { Ok(()) }
 }
 
+/// Gives way to others, keeps to the throughput, and ends when the compaction was stopped.
+struct CompactionPacer<'c> {
+    shard: &'c Shard,
+    running: &'c Running,
+    /// Bytes that the throttle was told of.
+    taken: u64,
+    bytes_of_partition: u64,
+}
+
+impl CompactionPacer<'_> {
+    async fn charge(&mut self, until: u64) -> Result<(), StorageError> {
+        let bytes = until.saturating_sub(self.taken);
+        self.taken += bytes;
+        if self.running.is_cancelled.get() {
+            return Err(StorageError::Invalid("the compaction was stopped".to_owned()));
+        }
+        self.shard.compactions.throttle.take(&self.shard.env, bytes, &self.running.stopped).await;
+        Ok(())
+    }
+}
+
+impl Pacer for CompactionPacer<'_> {
+    async fn pause(&mut self, written_bytes: u64) -> Result<(), StorageError> {
+        SchedulingGroup::Compaction.pace(&self.shard.env).await;
+        self.charge(written_bytes).await
+    }
+}
+
+/// Removes those of a compaction's inputs that do not go with its transaction: of other data directories, and shared ones
+/// that every shard has rewritten. What stays on the disk keeps its tombstones elsewhere.
+async fn remove_one_by_one(shard: &Shard, store: &TableStore, files: &[Rc<TableFile>]) {
+    let node = &shard.config.node;
+    for file in files.iter().filter(|file| !file.is_shared && file.directory() != store.directory) {
+        if let Err(error) = remove_alone(shard, file).await {
+            warn!(file = file.base_name(), %error, "a compacted file could not be removed; it is back after a restart");
+            store.exchange(|view| view.lingering.push(Rc::clone(file)));
+        }
+    }
+    for file in files.iter().filter(|file| file.is_shared) {
+        let (path, number) = (file.base_path(), shard.id.number());
+        if node.release(&path, number)
+            && let Err(error) = remove_alone(shard, file).await
+        {
+            warn!(file = file.base_name(), %error, "a compacted file could not be removed; it is back after a restart");
+            node.take_back_release(&path, number);
+        }
+    }
+}
+
 /// Removes one file by a transaction of its own.
-pub(crate) async fn remove_alone(shard: &Shard, file: &TableFile) {
+///
+/// # Errors
+/// When it is still there.
+pub(crate) async fn remove_alone(shard: &Shard, file: &TableFile) -> Result<(), StorageError> {
     let removed = async {
         let mut transaction = Transaction::begin(&shard.env, file.directory(), TransactionKind::Removal).await?;
         transaction.remove(&file.base_name()).await?;
@@ -494,8 +568,9 @@ pub(crate) async fn remove_alone(shard: &Shard, file: &TableFile) {
     };
     if let Err(error) = removed.await {
         warn!(file = file.base_name(), %error, "an old file is removed without a transaction");
-        remove_components(&shard.env, file.directory(), &file.base_name()).await;
+        remove_components(&shard.env, file.directory(), &file.base_name()).await?;
     }
+    Ok(())
 }
 
 /// Stops a table's compactions and keeps new ones from beginning; answers with the sole right to change its files.

@@ -9,6 +9,7 @@
 //! | another file that may contain the key | its smallest timestamp |
 //! | a shared file that this shard has rewritten, still on disk | the same: a restart brings it back |
 //! | commit log from before the start, not yet replayed by every shard | nothing may go |
+//! | commit log that is in files and not covered by a durable checkpoint | nothing may go |
 //! | an input that stays on disk after the compaction: shared, or in another data directory | nothing may go |
 //!
 //! A tombstone goes when its `gc_grace_seconds` are over and its timestamp is below all answers. Records that wait in the
@@ -37,7 +38,7 @@ pub(crate) struct PurgeQuestion {
 impl PurgeQuestion {
     /// `None` when nothing may be purged, whatever the key.
     pub fn new(shard: &Shard, store: &Rc<TableStore>, inputs: &[Rc<TableFile>]) -> Option<Self> {
-        if !shard.config.node.is_recovered() || inputs.iter().any(|file| !goes_at_once(store, file)) {
+        if !is_log_settled(shard, store) || inputs.iter().any(|file| !goes_at_once(store, file)) {
             return None;
         }
         let now_secs = shard.env.wall_secs();
@@ -70,6 +71,11 @@ impl PurgeQuestion {
     }
 }
 
+/// Whether replay would bring back nothing that is in files.
+fn is_log_settled(shard: &Shard, store: &TableStore) -> bool {
+    shard.config.node.is_recovered() && !store.is_checkpoint_behind.get()
+}
+
 /// Whether a file is removed by the transaction of its compaction. Shared files stay until all shards have rewritten them,
 /// those in another data directory go by a transaction of their own; a crash before that brings them back.
 fn goes_at_once(store: &TableStore, file: &TableFile) -> bool {
@@ -97,7 +103,7 @@ pub(crate) fn can_drop_alone(view: &View, file: &Rc<TableFile>) -> bool {
 ///
 /// Source: Cassandra 5.0, `db.compaction.CompactionController.getFullyExpiredSSTables`.
 pub(crate) fn fully_expired(shard: &Shard, store: &TableStore, files: &[Rc<TableFile>]) -> Vec<Rc<TableFile>> {
-    if !shard.config.node.is_recovered() {
+    if !is_log_settled(shard, store) {
         return Vec::new();
     }
     let gc_before = gc_before_secs(store, shard.env.wall_secs());

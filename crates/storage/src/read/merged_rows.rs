@@ -14,6 +14,18 @@ use crate::read::source::Source;
 /// A batch grows to this many rows while a slice is read on: large enough to be rare, small enough for 1 ms.
 const BATCH_ROWS_MAX: usize = 256;
 
+/// After so many batches the driver is asked to let others run, whether anything of them was left to come out or not.
+const BATCHES_BETWEEN_PAUSES: u32 = 4;
+
+/// What the driver is to do.
+pub(crate) enum MergedStep {
+    Item(Unfiltered),
+    /// Let others run, look at the clock, call again.
+    Pause,
+    /// The slice is exhausted.
+    Done,
+}
+
 pub(crate) struct MergedRows<'s> {
     sources: &'s mut [Source],
     /// What is left of the slice per source.
@@ -24,8 +36,8 @@ pub(crate) struct MergedRows<'s> {
     held: Option<Marker>,
     ready: VecDeque<Unfiltered>,
     is_done: bool,
-    /// Batches that were fetched since the driver last looked.
-    pub fetched: u32,
+    /// Batches that were fetched since the last pause.
+    fetched: u32,
 }
 
 impl<'s> MergedRows<'s> {
@@ -52,14 +64,17 @@ impl<'s> MergedRows<'s> {
         }
     }
 
-    /// The next row or marker, `None` at the end of the slice.
-    pub async fn next(&mut self) -> Result<Option<Unfiltered>, StorageError> {
+    pub async fn next(&mut self) -> Result<MergedStep, StorageError> {
         loop {
             if let Some(item) = self.ready.pop_front() {
-                return Ok(Some(item));
+                return Ok(MergedStep::Item(item));
             }
             if self.is_done {
-                return Ok(None);
+                return Ok(MergedStep::Done);
+            }
+            if BATCHES_BETWEEN_PAUSES <= self.fetched {
+                self.fetched = 0;
+                return Ok(MergedStep::Pause);
             }
             match self.merger.step() {
                 MergeStep::NeedsInput(index) => self.feed(index).await?,

@@ -16,6 +16,7 @@ use helenus_data::read::{
     Flow, KeyRange, ReadCommand, ReadPosition, ReadResult, ReadTarget, RingPosition, RowCollector,
 };
 use helenus_data::{ColumnData, DeletionTime, PartitionHeader, PartitionKey, Row, Side, Slice, Unfiltered};
+use helenus_env::SchedulingGroup;
 use helenus_schema::Table;
 
 use crate::context::RequestContext;
@@ -23,12 +24,9 @@ use crate::error::StorageError;
 use crate::shard::Shard;
 use crate::table::{TableStore, View, cut_dropped_columns};
 
-pub(crate) use merged_rows::MergedRows;
+pub(crate) use merged_rows::{MergedRows, MergedStep};
 pub(crate) use source::Source;
 pub(crate) use walk::Walk;
-
-/// After so many batches a read looks at the clock and lets others run.
-const BATCHES_BETWEEN_PAUSES: u32 = 4;
 
 /// One partition's sources, and what is known of the partition before its rows.
 struct Found {
@@ -210,7 +208,15 @@ impl Reading<'_> {
         let first_rows = usize::try_from(first_rows).unwrap_or(64);
         let rule = self.table.cell_rule();
         let mut rows = MergedRows::new(sources, slice, deletion, self.command.direction, rule, first_rows);
-        while let Some(mut item) = rows.next().await? {
+        loop {
+            let mut item = match rows.next().await? {
+                MergedStep::Item(item) => item,
+                MergedStep::Pause => {
+                    self.pause().await?;
+                    continue;
+                }
+                MergedStep::Done => return Ok(Flow::Continue),
+            };
             match &mut item {
                 Unfiltered::Marker(_) => self.tombstones += 1,
                 Unfiltered::Row(row) => {
@@ -224,12 +230,7 @@ impl Reading<'_> {
             if flow != Flow::Continue {
                 return Ok(flow);
             }
-            if BATCHES_BETWEEN_PAUSES <= rows.fetched {
-                rows.fetched = 0;
-                self.pause().await?;
-            }
         }
-        Ok(Flow::Continue)
     }
 
     fn check_tombstones(&self) -> Result<(), StorageError> {
@@ -298,10 +299,12 @@ pub(crate) async fn read_row(
     };
     let Some(slice) = slice else { return Ok(header.static_row) };
     let mut rows = MergedRows::new(&mut sources, slice, header.deletion, helenus_data::Direction::Forward, rule, 1);
-    while let Some(item) = rows.next().await? {
-        if let Unfiltered::Row(row) = item {
-            return Ok(Some(row));
+    loop {
+        match rows.next().await? {
+            MergedStep::Item(Unfiltered::Row(row)) => return Ok(Some(row)),
+            MergedStep::Item(Unfiltered::Marker(_)) => {}
+            MergedStep::Pause => SchedulingGroup::Statement.pace(&shard.env).await,
+            MergedStep::Done => return Ok(None),
         }
     }
-    Ok(None)
 }

@@ -32,7 +32,7 @@ fn record_starts(bytes: &[u8]) -> Vec<usize> {
     }
 }
 
-async fn overwrite(env: &Env, path: &Path, bytes: Vec<u8>) {
+pub(super) async fn overwrite(env: &Env, path: &Path, bytes: Vec<u8>) {
     let file = env.disk().open(path, OpenMode::CreateOrTruncate).await.expect("a segment can be replaced");
     file.write_at(0, Bytes::from(bytes)).await.expect("a segment can be written");
     file.sync().await.expect("a segment can be synced");

@@ -23,4 +23,8 @@ pub use scenarios::{
 };
 
 #[cfg(test)]
+mod failing_disk;
+#[cfg(test)]
+mod failures;
+#[cfg(test)]
 mod tests;

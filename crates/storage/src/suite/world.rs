@@ -82,6 +82,12 @@ pub(super) fn schema_of(tables: Vec<Table>) -> Arc<SchemaSnapshot> {
     Arc::new(SchemaSnapshot::new(1, Uuid::nil(), [Arc::new(keyspace)]))
 }
 
+/// The same schema at another position of the metadata log.
+#[cfg(test)]
+pub(super) fn at_epoch(schema: &SchemaSnapshot, epoch: u64) -> Arc<SchemaSnapshot> {
+    Arc::new(SchemaSnapshot::new(epoch, Uuid::nil(), schema.keyspaces().cloned()))
+}
+
 pub(super) fn schema(params: TableParams) -> Arc<SchemaSnapshot> {
     schema_of(vec![rows_table(params), counters_table()])
 }
@@ -253,7 +259,7 @@ pub(super) fn all_rows(table: TableId, now_secs: i64) -> ReadCommand {
 
 /// What the same read of the plain model answers.
 pub(super) fn expected(model: &BTreeMap<PartitionKey, Partition>, command: &ReadCommand) -> Vec<PartitionRows> {
-    in_memory::read(model, command).partitions
+    in_memory::read(model, command, in_memory::KeyOrder::Token).partitions
 }
 
 pub(super) fn key(number: i32) -> PartitionKey {
