@@ -123,10 +123,11 @@ async fn flush_memtable(shard: &Rc<Shard>, store: &Rc<TableStore>, memtable: Rc<
     shard.release_memtable(memtable.owned_bytes());
     memtable::dismantle(&shard.env, memtable).await;
     shard.flush_count.set(shard.flush_count.get() + 1);
-    let mut stats = store.stats_mut();
-    stats.flushes += 1;
-    stats.flushed_bytes += bytes;
-    drop(stats);
+    {
+        let mut stats = store.stats_mut();
+        stats.flushes += 1;
+        stats.flushed_bytes += bytes;
+    }
     if shard.config.node.is_recovered() {
         // Before, the floor would hide records of the former log that no shard has replayed yet.
         shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
@@ -245,6 +246,7 @@ pub(crate) async fn write_partition(
                     writer.append(&item).await?;
                 }
             }
+            MergedStep::Changed => unreachable!("sealed memtables and files do not change"),
             MergedStep::Pause => pacer.pause(writer.data_bytes()).await?,
             MergedStep::Done => break,
         }

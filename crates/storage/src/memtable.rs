@@ -32,11 +32,17 @@ use helenus_types::token::Token;
 use crate::commit_log::LogPosition;
 
 /// A tree node holds 11 entries in arrays, on average three quarters full, and 24 bytes of its own.
-const ENTRY_BYTES: usize = (size_of::<PartitionKey>() + size_of::<Partition>()) * 4 / 3 + 4;
+const ENTRY_BYTES: usize = (size_of::<PartitionKey>() + size_of::<Entry>()) * 4 / 3 + 4;
+
+struct Entry {
+    partition: Partition,
+    /// How many mutations are in it.
+    changes: u64,
+}
 
 pub(crate) struct Memtable {
     rule: CellRule,
-    partitions: RefCell<BTreeMap<PartitionKey, Partition>>,
+    partitions: RefCell<BTreeMap<PartitionKey, Entry>>,
     owned_bytes: Cell<usize>,
     /// Smallest timestamps, deletion times and ttls of everything that was applied.
     extremes: RefCell<EncodingStatsCollector>,
@@ -61,10 +67,11 @@ impl Memtable {
         collect_extremes(&partition, &mut self.extremes.borrow_mut());
         let mut partitions = self.partitions.borrow_mut();
         let grown = if let Some(existing) = partitions.get_mut(&partition.key) {
-            existing.absorb(partition, self.rule)
+            existing.changes += 1;
+            existing.partition.absorb(partition, self.rule)
         } else {
             let bytes = ENTRY_BYTES + partition.key.heap_bytes() + partition.heap_bytes();
-            partitions.insert(partition.key.clone(), partition);
+            partitions.insert(partition.key.clone(), Entry { partition, changes: 1 });
             isize::try_from(bytes).unwrap_or(isize::MAX)
         };
         let owned = self.owned_bytes.get().checked_add_signed(grown);
@@ -110,22 +117,32 @@ impl Memtable {
         self.partitions.borrow().contains_key(key)
     }
 
+    /// The partition's own deletion; `None` when nothing of it is here.
+    pub fn deletion(&self, key: &PartitionKey) -> Option<DeletionTime> {
+        self.partitions.borrow().get(key).map(|entry| entry.partition.deletion)
+    }
+
     pub fn header(&self, key: &PartitionKey) -> Option<PartitionHeader> {
-        let partitions = self.partitions.borrow();
-        let partition = partitions.get(key)?;
-        Some(PartitionHeader {
-            key: partition.key.clone(),
-            deletion: partition.deletion,
-            static_row: partition.static_row.as_deref().cloned(),
-        })
+        self.partitions.borrow().get(key).map(|entry| header_of(&entry.partition))
+    }
+
+    /// How many mutations are in a partition: as long as that does not change, batches of it belong together.
+    pub fn changes(&self, key: &PartitionKey) -> u64 {
+        self.partitions.borrow().get(key).map_or(0, |entry| entry.changes)
     }
 
     /// Rows and markers of one partition; see [`Partition::unfiltered`].
     pub fn batch(&self, key: &PartitionKey, slice: &Slice, direction: Direction, rows_max: usize) -> Batch {
         match self.partitions.borrow().get(key) {
-            Some(partition) => partition.unfiltered(slice, direction, rows_max),
+            Some(entry) => entry.partition.unfiltered(slice, direction, rows_max),
             None => Batch { items: Vec::new(), resume: None },
         }
+    }
+
+    /// A copy of a partition of at most `rows_max` rows.
+    pub fn copy(&self, key: &PartitionKey, rows_max: usize) -> Option<Partition> {
+        let partitions = self.partitions.borrow();
+        partitions.get(key).filter(|entry| entry.partition.rows.len() <= rows_max).map(|entry| entry.partition.clone())
     }
 
     /// The first key of `range` that stands after `last`.
@@ -144,7 +161,16 @@ impl Memtable {
     #[cfg(test)]
     pub fn counted_bytes(&self) -> usize {
         let partitions = self.partitions.borrow();
-        partitions.values().map(|partition| ENTRY_BYTES + partition.key.heap_bytes() + partition.heap_bytes()).sum()
+        let partitions = partitions.values().map(|entry| &entry.partition);
+        partitions.map(|partition| ENTRY_BYTES + partition.key.heap_bytes() + partition.heap_bytes()).sum()
+    }
+}
+
+pub(crate) fn header_of(partition: &Partition) -> PartitionHeader {
+    PartitionHeader {
+        key: partition.key.clone(),
+        deletion: partition.deletion,
+        static_row: partition.static_row.as_deref().cloned(),
     }
 }
 
@@ -204,7 +230,7 @@ pub(crate) async fn dismantle(env: &Env, memtable: Rc<Memtable>) {
     let Ok(memtable) = Rc::try_unwrap(memtable) else { return };
     let mut partitions = memtable.partitions.into_inner();
     let mut pieces = 0;
-    while let Some((_, partition)) = partitions.pop_first() {
+    while let Some((_, Entry { partition, .. })) = partitions.pop_first() {
         pieces += 1;
         if let Rows::Many(mut rows) = partition.rows {
             while rows.pop_first().is_some() {

@@ -22,6 +22,8 @@ pub(crate) enum MergedStep {
     Item(Unfiltered),
     /// Let others run, look at the clock, call again.
     Pause,
+    /// A source has changed since its header was taken: what came so far may be half of a mutation.
+    Changed,
     /// The slice is exhausted.
     Done,
 }
@@ -77,6 +79,7 @@ impl<'s> MergedRows<'s> {
                 return Ok(MergedStep::Pause);
             }
             match self.merger.step() {
+                MergeStep::NeedsInput(index) if self.sources[index].has_changed() => return Ok(MergedStep::Changed),
                 MergeStep::NeedsInput(index) => self.feed(index).await?,
                 MergeStep::Item(Unfiltered::Row(row)) => {
                     self.ready.extend(self.held.take().map(Unfiltered::Marker));

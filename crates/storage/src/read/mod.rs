@@ -2,6 +2,10 @@
 //!
 //! Invariants
 //! - One read sees one [`View`], whatever is flushed or compacted meanwhile.
+//! - A read of one partition sees each mutation whole or not at all: header and first batch of a memtable are taken in one
+//!   step, and when the partition changed before the next batch the read begins anew, at last with a copy. Exempt is a
+//!   partition of more than [`COPY_ROWS_MAX`] rows in a memtable that is written all the time. Range reads promise that
+//!   for a partition's first batch only, as Cassandra promises nothing across partitions.
 //! - The deadline is looked at, and others may run, after every few batches.
 
 mod merged_rows;
@@ -21,12 +25,28 @@ use helenus_schema::Table;
 
 use crate::context::RequestContext;
 use crate::error::StorageError;
+use crate::memtable::Memtable;
 use crate::shard::Shard;
 use crate::table::{TableStore, View, cut_dropped_columns};
 
 pub(crate) use merged_rows::{MergedRows, MergedStep};
 pub(crate) use source::Source;
 pub(crate) use walk::Walk;
+
+/// So often a read of one partition begins anew because it changed; then it works on a copy.
+const ATTEMPTS_BEFORE_COPY: u32 = 3;
+
+/// A copy of so many rows takes about a millisecond.
+const COPY_ROWS_MAX: usize = 4_096;
+
+/// How a read of one partition keeps other writes out of its sight.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Isolation {
+    /// Looks whether something changed.
+    Check,
+    /// Copies what memtables have, if it is not too large.
+    Copy,
+}
 
 /// One partition's sources, and what is known of the partition before its rows.
 struct Found {
@@ -44,6 +64,8 @@ struct Reading<'r> {
     command: &'r ReadCommand,
     tombstones: u64,
     live_rows: u64,
+    /// A mutation came in between: what was collected does not count.
+    has_changed: bool,
 }
 
 /// Evaluates a read command.
@@ -56,7 +78,9 @@ pub(crate) async fn read(
     let table = store.schema();
     let started = shard.env.monotonic();
     context.check_deadline(&shard.env).inspect_err(|_| shard.expired_count.set(shard.expired_count.get() + 1))?;
-    let mut reading = Reading { shard, store: &store, table: &table, context, command, tombstones: 0, live_rows: 0 };
+    let (tombstones, live_rows, has_changed) = (0, 0, false);
+    let mut reading =
+        Reading { shard, store: &store, table: &table, context, command, tombstones, live_rows, has_changed };
     let outcome = match &command.target {
         ReadTarget::Partition(key) => {
             context.trace.record(&shard.env, || format!("Executing single-partition query on {}", table.name));
@@ -92,14 +116,23 @@ pub(crate) async fn read(
 
 impl Reading<'_> {
     async fn partition(&mut self, key: &PartitionKey) -> Result<ReadResult, StorageError> {
-        let mut collector = RowCollector::new(self.command);
-        let view = self.store.view();
         let slices = slices_left(self.command, key);
-        if let Some(found) = self.find(&view, key, &slices).await? {
-            self.store.stats_mut().sstables_per_read.record(found.files_read);
-            self.collect(found, &slices, &mut collector).await?;
+        let mut attempts = 0;
+        loop {
+            let mut collector = RowCollector::new(self.command);
+            let view = self.store.view();
+            let isolation = if attempts < ATTEMPTS_BEFORE_COPY { Isolation::Check } else { Isolation::Copy };
+            if let Some(found) = self.find(&view, key, &slices, isolation).await? {
+                self.store.stats_mut().sstables_per_read.record(found.files_read);
+                self.collect(found, &slices, &mut collector).await?;
+            }
+            if !std::mem::take(&mut self.has_changed) {
+                return Ok(collector.finish());
+            }
+            attempts += 1;
+            (self.tombstones, self.live_rows) = (0, 0);
+            self.pause().await?;
         }
-        Ok(collector.finish())
     }
 
     async fn range(&mut self, range: &KeyRange) -> Result<ReadResult, StorageError> {
@@ -127,16 +160,17 @@ impl Reading<'_> {
     }
 
     /// Looks a partition up in memtables and, newest first, files.
-    async fn find(&self, view: &View, key: &PartitionKey, slices: &[Slice]) -> Result<Option<Found>, StorageError> {
+    async fn find(
+        &self,
+        view: &View,
+        key: &PartitionKey,
+        slices: &[Slice],
+        isolation: Isolation,
+    ) -> Result<Option<Found>, StorageError> {
         let want_static = self.table.has_statics();
-        let mut sources = Vec::new();
-        let mut deletion = DeletionTime::LIVE;
-        for memtable in view.memtables() {
-            if let Some(header) = memtable.header(key) {
-                deletion = deletion.max(header.deletion);
-                sources.push(Source::Memtable { memtable, key: key.clone() });
-            }
-        }
+        let mut files: Vec<Source> = Vec::new();
+        let in_memory = view.memtables().iter().filter_map(|memtable| memtable.deletion(key)).collect::<Vec<_>>();
+        let mut deletion = in_memory.into_iter().fold(DeletionTime::LIVE, DeletionTime::max);
         let mut files_read = 0;
         let (mut negatives, mut false_positives) = (0, 0);
         for file in &view.files {
@@ -155,10 +189,14 @@ impl Reading<'_> {
                 Some(cursor) => {
                     files_read += 1;
                     deletion = deletion.max(cursor.header().deletion);
-                    sources.push(Source::File(Box::new(cursor)));
+                    files.push(Source::File(Box::new(cursor)));
                 }
             }
         }
+        // From here to the first batch nobody else runs.
+        let mut sources: Vec<Source> =
+            view.memtables().into_iter().filter_map(|memtable| in_memtable(memtable, key, isolation)).collect();
+        sources.extend(files);
         let mut stats = self.store.stats_mut();
         stats.bloom_filter_negatives += negatives;
         stats.bloom_filter_false_positives += false_positives;
@@ -215,6 +253,10 @@ impl Reading<'_> {
                     self.pause().await?;
                     continue;
                 }
+                MergedStep::Changed => {
+                    self.has_changed = true;
+                    return Ok(Flow::Stop);
+                }
                 MergedStep::Done => return Ok(Flow::Continue),
             };
             match &mut item {
@@ -253,6 +295,21 @@ impl Reading<'_> {
     }
 }
 
+/// A memtable's part of a partition, if it has one.
+fn in_memtable(memtable: Rc<Memtable>, key: &PartitionKey, isolation: Isolation) -> Option<Source> {
+    let changes = memtable.changes(key);
+    if changes == 0 {
+        return None;
+    }
+    Some(match isolation {
+        Isolation::Check => Source::Memtable { memtable, key: key.clone(), changes: Some(changes) },
+        Isolation::Copy => match memtable.copy(key, COPY_ROWS_MAX) {
+            Some(partition) => Source::Copy(Box::new(partition)),
+            None => Source::Memtable { memtable, key: key.clone(), changes: None },
+        },
+    })
+}
+
 /// What is left of a range after an earlier page.
 fn rest_of(range: &KeyRange, resume: Option<&ReadPosition>) -> KeyRange {
     let mut rest = range.clone();
@@ -285,7 +342,7 @@ pub(crate) async fn read_row(
     let mut sources = Vec::new();
     for memtable in view.memtables() {
         if memtable.contains(key) {
-            sources.push(Source::Memtable { memtable, key: key.clone() });
+            sources.push(Source::Memtable { memtable, key: key.clone(), changes: None });
         }
     }
     for file in view.files.iter().filter(|file| file.may_contain(key)) {
@@ -303,6 +360,7 @@ pub(crate) async fn read_row(
         match rows.next().await? {
             MergedStep::Item(Unfiltered::Row(row)) => return Ok(Some(row)),
             MergedStep::Item(Unfiltered::Marker(_)) => {}
+            MergedStep::Changed => unreachable!("its sources are not watched"),
             MergedStep::Pause => SchedulingGroup::Statement.pace(&shard.env).await,
             MergedStep::Done => return Ok(None),
         }

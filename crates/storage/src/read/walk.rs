@@ -71,7 +71,7 @@ impl Walk {
         assert!(self.last.as_ref().is_none_or(|last| *last < key), "partitions ascend");
         let mut sources = Vec::new();
         for head in self.memtables.iter().filter(|head| head.key.as_ref() == Some(&key)) {
-            sources.push(Source::Memtable { memtable: Rc::clone(&head.memtable), key: key.clone() });
+            sources.push(Source::Memtable { memtable: Rc::clone(&head.memtable), key: key.clone(), changes: None });
         }
         for head in &mut self.files {
             if head.cursor.as_ref().is_some_and(|cursor| cursor.header().key == key) {

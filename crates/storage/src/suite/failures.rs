@@ -1,6 +1,7 @@
 //! What a refusing disk must not do: bring deleted data back, lose what was acknowledged, stop the rest of the node.
 
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use helenus_env::{Env, whole_file};
 use super::failing_disk::FailingDisk;
 use super::logs::overwrite;
 use super::world::{
-    COUNTERS, ROWS, Tweak, VALUE, World, calm, clustering, delete_partition, delete_row, deletion, insert, key,
-    no_tweak, schema, schema_of,
+    COUNTERS, ROWS, STATIC, Tweak, VALUE, World, calm, clustering, delete_partition, delete_row, deletion, insert, key,
+    no_tweak, schema, schema_of, text,
 };
 use crate::config::{CommitLogSync, DamagePolicy};
 use crate::error::StorageError;
@@ -204,11 +205,11 @@ fn a_counter_begins_anew_after_each_kind_of_deletion() {
 fn draining_the_log_ends_while_others_write() {
     on_a_failing_disk(async |env, _, root| {
         let world = World::start(&env, root, schema(calm())).await;
-        let stopped = std::rc::Rc::new(std::cell::Cell::new(false));
+        let stopped = Rc::new(std::cell::Cell::new(false));
         let mut writers = Vec::new();
         for writer in 0..8 {
-            let (shard, context) = (std::rc::Rc::clone(&world.shards[0]), world.context());
-            let stopped = std::rc::Rc::clone(&stopped);
+            let (shard, context) = (Rc::clone(&world.shards[0]), world.context());
+            let stopped = Rc::clone(&stopped);
             writers.push(env.spawn("writer", async move {
                 let mut number = 0;
                 while !stopped.get() {
@@ -243,7 +244,7 @@ fn all_queued_writes_are_refused_at_once_when_no_segment_can_be_made() {
         let started = env.monotonic();
         let mut writers = Vec::new();
         for number in 0..60 {
-            let (shard, context) = (std::rc::Rc::clone(&world.shards[0]), world.context());
+            let (shard, context) = (Rc::clone(&world.shards[0]), world.context());
             let partition = insert(number, 0, 2, &value);
             writers.push(env.spawn("writer", async move {
                 shard.apply(&context, vec![Mutation { table: ROWS, schema_epoch: 1, partition }]).await.is_ok()
@@ -274,7 +275,7 @@ fn group_mode_moves_everything_that_waits_in_one_window() {
         let started = env.monotonic();
         let mut writers = Vec::new();
         for number in 0..15 {
-            let (shard, context) = (std::rc::Rc::clone(&world.shards[0]), world.context());
+            let (shard, context) = (Rc::clone(&world.shards[0]), world.context());
             let partition = insert(number, 0, 2, &value);
             writers.push(env.spawn("writer", async move {
                 let mutation = Mutation { table: ROWS, schema_epoch: 1, partition };
@@ -330,7 +331,7 @@ fn a_throttled_compaction_stops_at_once() {
             world.write(insert(1, number, 1_000, "a value of some bytes, so that the partition is large")).await;
         }
         world.flush().await;
-        let shard = std::rc::Rc::clone(&world.shards[0]);
+        let shard = Rc::clone(&world.shards[0]);
         let mut compaction = env.spawn("compaction", async move { shard.compact(ROWS).await.is_err() });
         env.sleep(Duration::from_millis(200)).await;
         assert_eq!(world.shards[0].compactions().len(), 1, "two minutes of work at this pace");
@@ -355,6 +356,51 @@ fn a_read_of_rows_that_are_all_deleted_keeps_its_deadline() {
         let command = super::world::all_rows(ROWS, env.wall_secs());
         let read = world.shards[0].read(&context, &command).await;
         assert!(matches!(read, Err(StorageError::DeadlineExceeded)), "{read:?}");
+        world.stop().await;
+    });
+}
+
+#[test]
+fn a_read_of_a_partition_sees_each_mutation_whole() {
+    on_a_failing_disk(async |env, _, root| {
+        const LAST: i32 = 2_500;
+        let world = World::start(&env, root, schema(calm())).await;
+        for number in 0..=LAST {
+            world.write(insert(1, number, 1, "0")).await;
+        }
+        let stopped = Rc::new(std::cell::Cell::new(false));
+        let (shard, context, stop) = (Rc::clone(&world.shards[0]), world.context(), Rc::clone(&stopped));
+        let writer_env = env.clone();
+        let mut writer = env.spawn("writer", async move {
+            let mut round = 1;
+            while !stop.get() {
+                round += 1;
+                let mut partition = insert(1, 0, round, &round.to_string());
+                partition.row_mut(&clustering(LAST)).add_cell(VALUE, Cell::live(round, text(&round.to_string())));
+                partition.static_row_mut().add_cell(STATIC, Cell::live(round, text(&round.to_string())));
+                let mutation = Mutation { table: ROWS, schema_epoch: 1, partition };
+                shard.apply(&context, vec![mutation]).await.expect("a healthy node takes a write");
+                writer_env.yield_now().await;
+            }
+            round
+        });
+        env.sleep(Duration::from_millis(5)).await;
+        let command = helenus_data::read::ReadCommand {
+            target: helenus_data::read::ReadTarget::Partition(key(1)),
+            ..super::world::all_rows(ROWS, env.wall_secs())
+        };
+        for _ in 0..40 {
+            let read = world.shards[0].read(&world.context(), &command).await.expect("it is read");
+            let partition = &read.partitions[0];
+            assert_eq!(partition.rows.len(), usize::try_from(LAST).unwrap() + 1);
+            let static_row = partition.static_row.as_ref().expect("it is there");
+            let seen = static_row.cell(STATIC).map(|cell| cell.value.clone());
+            for row in [partition.rows.first(), partition.rows.last()] {
+                assert_eq!(row.and_then(|row| row.cell(VALUE)).map(|cell| cell.value.clone()), seen);
+            }
+        }
+        stopped.set(true);
+        assert!(40 < writer.join().await.expect("it ends"), "the writer wrote meanwhile");
         world.stop().await;
     });
 }
@@ -436,7 +482,7 @@ fn a_write_by_a_newer_schema_waits_for_it() {
         context.deadline = env.monotonic() + Duration::from_millis(50);
         let refused = world.shards[0].apply(&context, vec![mutation.clone()]).await;
         assert!(matches!(refused, Err(StorageError::DeadlineExceeded)), "{refused:?}");
-        let (shard, context) = (std::rc::Rc::clone(&world.shards[0]), world.context());
+        let (shard, context) = (Rc::clone(&world.shards[0]), world.context());
         let mut write = env.spawn("write", async move { shard.apply(&context, vec![mutation]).await });
         env.sleep(Duration::from_millis(20)).await;
         assert_eq!(world.live_rows().await, vec![]);
