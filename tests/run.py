@@ -62,8 +62,9 @@ class Run:
         self.environment = places.environment()
         self.servers = {server.title: server for server in (Helenus(self.environment), Cassandra(self.environment))}
         places.LOGS.mkdir(parents=True, exist_ok=True)
-        for log in places.LOGS.glob("*.log"):
-            log.unlink()
+        for name in [suite.name for suite in self.suites] + [f"prepare-{name}" for name in wanted] + [
+                f"node-{server}" for server in self.servers]:
+            (places.LOGS / f"{name}.log").unlink(missing_ok=True)
         self.lacking = {name: [tool for tool in PREPARATIONS[name].tools if tool in missing] for name in wanted}
         self.prepared = Prepared({name for name, tools_ in self.lacking.items() if not tools_}, self.environment)
         try:
