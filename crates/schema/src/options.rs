@@ -31,6 +31,13 @@ pub enum OptionError {
     Config(String),
 }
 
+/// Changed options and what the client is to be told about them.
+#[derive(Clone, Debug)]
+pub struct OptionChange {
+    pub params: TableParams,
+    pub warnings: Vec<String>,
+}
+
 /// From 50 bits a key: more would not fit the hash count that Cassandra's filters support.
 const BLOOM_FP_CHANCE_MIN: f64 = 6.71e-5;
 const TTL_MAX_SECS: i32 = helenus_types::time::Ttl::MAX_SECS.cast_signed();
@@ -40,7 +47,7 @@ impl TableParams {
     ///
     /// # Errors
     /// [`OptionError`], with Cassandra's wording.
-    pub fn with_options(&self, options: &[(String, OptionValue)]) -> Result<Self, OptionError> {
+    pub fn with_options(&self, options: &[(String, OptionValue)]) -> Result<OptionChange, OptionError> {
         let mut named: BTreeMap<&str, &OptionValue> = BTreeMap::new();
         for (name, value) in options {
             if !NAMES.contains(&name.as_str()) {
@@ -51,8 +58,9 @@ impl TableParams {
             }
         }
         let mut params = self.clone();
+        let mut warnings = Vec::new();
         for (name, value) in &named {
-            set(&mut params, name, value)?;
+            set(&mut params, name, value, &mut warnings)?;
         }
         let is_leveled =
             params.compaction.get("class").is_some_and(|class| class.ends_with(".LeveledCompactionStrategy"));
@@ -64,7 +72,7 @@ impl TableParams {
             params.bloom_filter_fp_chance = if is_leveled { 0.1 } else { 0.01 };
         }
         validate(&params)?;
-        Ok(params)
+        Ok(OptionChange { params, warnings })
     }
 }
 
@@ -90,7 +98,12 @@ const NAMES: [&str; 19] = [
     "speculative_retry",
 ];
 
-fn set(params: &mut TableParams, name: &str, value: &OptionValue) -> Result<(), OptionError> {
+fn set(
+    params: &mut TableParams,
+    name: &str,
+    value: &OptionValue,
+    warnings: &mut Vec<String>,
+) -> Result<(), OptionError> {
     match name {
         "additional_write_policy" => params.additional_write_policy = retry::parse(text(name, value)?)?,
         "allow_auto_snapshot" => params.allow_auto_snapshot = boolean(name, value)?,
@@ -99,7 +112,7 @@ fn set(params: &mut TableParams, name: &str, value: &OptionValue) -> Result<(), 
         "cdc" => params.cdc = boolean(name, value)?,
         "comment" => text(name, value)?.clone_into(&mut params.comment),
         "compaction" => params.compaction = compaction::parse(map(name, value)?)?,
-        "compression" => params.compression = compression::parse(map(name, value)?)?,
+        "compression" => params.compression = compression::parse(map(name, value)?, warnings)?,
         "crc_check_chance" => params.crc_check_chance = double(name, value)?,
         "default_time_to_live" => params.default_time_to_live = integer(name, value)?,
         // Taken and left out, as Cassandra does: extensions are for code inside the node, not for CQL.

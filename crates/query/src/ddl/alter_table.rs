@@ -19,6 +19,7 @@ use crate::terms::resolve_type;
 
 pub fn alter(context: &DdlContext<'_>, keyspace: &str, alter: &AlterTable) -> Result<DdlOutcome> {
     let name = alter.table.name.as_str();
+    let mut warnings = Vec::new();
     let Some(table) = context.schema.table(keyspace, name) else {
         ensure!(alter.if_exists, "Table '{keyspace}.{name}' doesn't exist");
         return Ok(DdlOutcome::nothing());
@@ -48,21 +49,22 @@ pub fn alter(context: &DdlContext<'_>, keyspace: &str, alter: &AlterTable) -> Re
             if options.iter().any(|(name, _)| name == "id") {
                 return Err(QueryError::Config("Cannot alter table id.".to_owned()));
             }
-            let params = table.params.with_options(&options)?;
+            let change = table.params.with_options(&options)?;
             ensure!(
-                !(table.is_counter() && 0 < params.default_time_to_live),
+                !(table.is_counter() && 0 < change.params.default_time_to_live),
                 "Cannot set default_time_to_live on a table with counters"
             );
+            warnings = change.warnings;
             let mut altered = Table::clone(table);
-            altered.params = params;
+            altered.params = change.params;
             altered
         }
     };
     if altered == **table {
-        return Ok(DdlOutcome::nothing());
+        return Ok(DdlOutcome { warnings, ..DdlOutcome::nothing() });
     }
     let updated = table_event(SchemaChangeKind::Updated, keyspace, name);
-    Ok(DdlOutcome::one(SchemaChange::PutTable(Arc::new(altered)), updated))
+    Ok(DdlOutcome { warnings, ..DdlOutcome::one(SchemaChange::PutTable(Arc::new(altered)), updated) })
 }
 
 fn add(context: &DdlContext<'_>, table: &Table, added: &[AddedColumn], if_not_exists: bool) -> Result<Table> {

@@ -57,7 +57,7 @@ pub fn create(context: &DdlContext<'_>, keyspace: &str, create: &CreateTable) ->
     let name = create.table.name.as_str();
     let mut options = to_options(&create.properties);
     let id = take_id(&mut options)?;
-    let params = TableParams::default().with_options(&options);
+    let change = TableParams::default().with_options(&options);
     let found = context.schema.keyspace(keyspace).ok_or_else(|| invalid!("Keyspace '{keyspace}' doesn't exist"))?;
     if found.tables.contains_key(name) {
         if create.if_not_exists {
@@ -69,16 +69,16 @@ pub fn create(context: &DdlContext<'_>, keyspace: &str, create: &CreateTable) ->
             message: format!("Cannot add already existing table \"{name}\" to keyspace \"{keyspace}\""),
         });
     }
-    let params = params?;
+    let change = change?;
     if create.compact_storage {
         return Err(QueryError::unsupported("COMPACT STORAGE"));
     }
-    let columns = columns(context, keyspace, create, &params)?;
+    let columns = columns(context, keyspace, create, &change.params)?;
     check_name(keyspace, name)?;
     let id = id.unwrap_or_else(|| TableId(context.env.new_timeuuid()));
-    let table = Arc::new(Table::new(id, keyspace, name, columns, params));
+    let table = Arc::new(Table::new(id, keyspace, name, columns, change.params));
     let created = table_event(SchemaChangeKind::Created, keyspace, name);
-    Ok(DdlOutcome::one(SchemaChange::PutTable(table), created))
+    Ok(DdlOutcome { warnings: change.warnings, ..DdlOutcome::one(SchemaChange::PutTable(table), created) })
 }
 
 fn check_name(keyspace: &str, name: &str) -> Result<()> {

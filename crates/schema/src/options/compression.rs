@@ -11,8 +11,10 @@ const PACKAGE: &str = "org.apache.cassandra.io.compress.";
 
 type Options = BTreeMap<String, String>;
 
-pub(super) fn parse(entries: &[(String, String)]) -> Result<Options, OptionError> {
+pub(super) fn parse(entries: &[(String, String)], warnings: &mut Vec<String>) -> Result<Options, OptionError> {
     let mut options: Options = entries.iter().cloned().collect();
+    rename(&mut options, "sstable_compression", "class", warnings);
+    rename(&mut options, "chunk_length_kb", "chunk_length_in_kb", warnings);
     let disabled = || Options::from([("enabled".into(), "false".into())]);
     if options.is_empty() || options.get("class").is_some_and(String::is_empty) {
         return Ok(disabled());
@@ -46,6 +48,16 @@ pub(super) fn parse(entries: &[(String, String)]) -> Result<Options, OptionError
         options.insert("min_compress_ratio".into(), java_double(ratio));
     }
     Ok(options)
+}
+
+fn rename(options: &mut Options, old: &str, new: &str, warnings: &mut Vec<String>) {
+    if options.contains_key(new) {
+        return;
+    }
+    if let Some(value) = options.remove(old) {
+        options.insert(new.to_owned(), value);
+        warnings.push(format!("The compression option '{old}' is deprecated: use '{new}' instead."));
+    }
 }
 
 const CHUNK_KB_DEFAULT: i32 = 16;
