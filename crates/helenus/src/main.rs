@@ -109,7 +109,8 @@ impl Start {
         add("--log-format", "log_format", self.log_format);
         add("--insecure", "allow_insecure", self.insecure.then(|| "true".to_owned()));
         if let Some(memory) = self.memory {
-            let bytes = units::parse_memory(&memory).map_err(|problem| StartError::Refused(format!("--memory: {problem}")))?;
+            let bytes =
+                units::parse_memory(&memory).map_err(|problem| StartError::Refused(format!("--memory: {problem}")))?;
             add("--memory", "memory", Some(format!("{}MiB", bytes >> 20)));
         }
         Ok(Layers { file: self.config, sets: self.sets, flags })

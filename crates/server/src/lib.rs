@@ -3,16 +3,16 @@
 pub mod config;
 mod logging;
 
-mod start;
 mod node;
-mod shard;
 mod server_port;
+mod shard;
+mod start;
 
 mod auth;
 mod cql;
 mod metrics;
-mod work;
 mod virtual_tables;
+mod work;
 
 mod admin;
 

@@ -31,7 +31,9 @@ impl<S: Subscriber> Layer<S> for ErrorCounter {
 
 /// The text is no list of levels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no log level: expected error, warn, info, debug, trace or off, by part: info,helenus_storage=debug")]
+#[error(
+    "'{text}' is no log level: expected error, warn, info, debug, trace or off, by part: info,helenus_storage=debug"
+)]
 pub struct UnknownLevel {
     text: String,
 }
@@ -102,8 +104,11 @@ impl LogControl {
             Some((name, _)) => name == part,
             None => part.is_empty(),
         };
-        let mut directives: Vec<String> =
-            old.split(',').filter(|directive| !directive.is_empty() && !of_part(directive)).map(ToOwned::to_owned).collect();
+        let mut directives: Vec<String> = old
+            .split(',')
+            .filter(|directive| !directive.is_empty() && !of_part(directive))
+            .map(ToOwned::to_owned)
+            .collect();
         directives.push(if part.is_empty() { level.to_owned() } else { format!("{part}={level}") });
         self.set(&directives.join(","))
     }

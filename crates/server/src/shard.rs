@@ -121,7 +121,9 @@ async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String
     let mut superuser_file = None;
     if shard.number() == 0 {
         let context = RequestContext::internal(cluster.schema());
-        let replayed = helenus_cluster::replay_batchlog(&cluster, &context, Duration::ZERO).await.map_err(|error| chain(&error))?;
+        let replayed = helenus_cluster::replay_batchlog(&cluster, &context, Duration::ZERO)
+            .await
+            .map_err(|error| chain(&error))?;
         if 0 < replayed {
             tracing::info!(batches = replayed, "interrupted batches were completed");
         }

@@ -97,7 +97,8 @@ async fn run_node(env: Env, layers: &Layers, build: Build) -> Result<(), StartEr
         num_tokens: config.num_tokens,
         initial_tokens: config.initial_tokens.clone(),
     };
-    let boot = Boot::open(&env, &config.directories.metadata(), &founding).await.map_err(|error| refused(chain(&error)))?;
+    let boot =
+        Boot::open(&env, &config.directories.metadata(), &founding).await.map_err(|error| refused(chain(&error)))?;
     let topology = Arc::new(topology(&env, &config, &boot));
     let limits = Limits::new(&config.connections, open_files_max);
     let auth = AuthService::new(boot.roles());
@@ -106,13 +107,8 @@ async fn run_node(env: Env, layers: &Layers, build: Build) -> Result<(), StartEr
 
     let Holdings { _lock, listeners, admin } = holdings;
     let (mut shards, mut reports, links) = start_shards(&env, &node, &topology, boot, listeners)?;
-    let admin_state = AdminState {
-        env: env.clone(),
-        node: Arc::clone(&node),
-        links,
-        topology: Arc::clone(&topology),
-        build,
-    };
+    let admin_state =
+        AdminState { env: env.clone(), node: Arc::clone(&node), links, topology: Arc::clone(&topology), build };
     let served = tokio::select! {
         served = bring_up(admin_state, admin, &mut shards, &mut reports) => served.map(Some),
         () = signals.told_to_stop() => Ok(None),
@@ -360,9 +356,9 @@ async fn bring_up(
 ) -> Result<Option<AdminServer>, StartError> {
     let node = Arc::clone(&admin.node);
     let count = node.config.shard_count;
-    let recovered =
-        await_reports(shards, reports, count, |report| matches!(report, Report::Recovered { .. })).await?;
-    let mutations: u64 = recovered.iter().map(|report| if let Report::Recovered { mutations } = report { *mutations } else { 0 }).sum();
+    let recovered = await_reports(shards, reports, count, |report| matches!(report, Report::Recovered { .. })).await?;
+    let mutations: u64 =
+        recovered.iter().map(|report| if let Report::Recovered { mutations } = report { *mutations } else { 0 }).sum();
     if 0 < mutations {
         tracing::info!(mutations, "the commit log was replayed");
     }

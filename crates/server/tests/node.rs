@@ -114,7 +114,8 @@ fn the_shard_aware_port_serves_the_shard_that_the_client_chose() {
         let mut client = Client::connect(node.shard_aware());
         let expected = u32::from(client.local_port()) % 3;
         let Response::Supported(supported) = client.ask(&Request::Options) else { panic!("OPTIONS is answered") };
-        let shard = supported.options.iter().find(|(name, _)| name == "SCYLLA_SHARD").map(|(_, values)| values.join(""));
+        let shard =
+            supported.options.iter().find(|(name, _)| name == "SCYLLA_SHARD").map(|(_, values)| values.join(""));
         assert_eq!(shard, Some(expected.to_string()));
     }
 }
@@ -175,10 +176,7 @@ fn a_start_that_cannot_be_is_refused_with_a_reason() {
 fn data_without_metadata_is_left_untouched() {
     let directory = tempfile::tempdir().expect("the machine has a temporary directory");
     let root = format!("data_directory={}", directory.path().display());
-    let cases = [
-        ("data/system_schema", "was written by Apache Cassandra"),
-        ("data/shop", "but no metadata in"),
-    ];
+    let cases = [("data/system_schema", "was written by Apache Cassandra"), ("data/shop", "but no metadata in")];
     for (name, expected) in cases {
         let path = directory.path().join(name);
         std::process::Command::new("mkdir").arg("-p").arg(&path).status().expect("mkdir is everywhere");

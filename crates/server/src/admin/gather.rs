@@ -7,9 +7,9 @@ use helenus_data::TableId;
 use helenus_schema::{KeyspaceOrigin, SchemaSnapshot, Table};
 use helenus_storage::{Histogram, TableStats};
 
+use super::AdminState;
 use super::api::Distribution;
 use super::problem::Refusal;
-use super::AdminState;
 use crate::work::ShardView;
 
 impl AdminState {

@@ -109,17 +109,11 @@ fn router(state: Shared) -> Router {
         .route("/api/v1/compactions/stop", post(compactions::stop))
         .route("/api/v1/compaction-throughput", get(compactions::throughput).put(compactions::set_throughput))
         .route("/api/v1/auto-compaction", get(compactions::auto_compaction).put(compactions::set_auto_compaction))
-        .route(
-            "/api/v1/snapshots",
-            get(snapshots::snapshots).post(snapshots::take).delete(snapshots::remove),
-        )
+        .route("/api/v1/snapshots", get(snapshots::snapshots).post(snapshots::take).delete(snapshots::remove))
         .route("/api/v1/clients", get(clients::clients))
         .route("/api/v1/settings", get(control::settings))
         .route("/api/v1/logging", get(control::logging).put(control::set_logging))
-        .route(
-            "/api/v1/trace-probability",
-            get(control::trace_probability).put(control::set_trace_probability),
-        )
+        .route("/api/v1/trace-probability", get(control::trace_probability).put(control::set_trace_probability))
         .route("/api/v1/drain", post(control::drain))
         .fallback(problem::no_such_path)
         .method_not_allowed_fallback(problem::wrong_method)

@@ -52,8 +52,21 @@ mod tests {
     fn the_description_names_every_path_of_the_contract() {
         let text = Description::openapi().to_json().unwrap();
         let contract = [
-            "node", "cluster", "ring", "gossip", "tables", "tables/{keyspace}/{table}/histograms", "histograms",
-            "flush", "compact", "threadpools", "compactions", "snapshots", "drain", "logging", "trace-probability",
+            "node",
+            "cluster",
+            "ring",
+            "gossip",
+            "tables",
+            "tables/{keyspace}/{table}/histograms",
+            "histograms",
+            "flush",
+            "compact",
+            "threadpools",
+            "compactions",
+            "snapshots",
+            "drain",
+            "logging",
+            "trace-probability",
         ];
         for path in contract {
             assert!(text.contains(&format!("\"/api/v1/{path}\"")), "{path}");

@@ -43,9 +43,7 @@ impl IntoResponse for Refusal {
             Self::UnknownTable { keyspace, table } => {
                 (StatusCode::NOT_FOUND, "unknown_table", format!("Unknown keyspace/cf pair ({keyspace}.{table})"))
             }
-            Self::NotFound => {
-                (StatusCode::NOT_FOUND, "not_found", "no such path; see /api/openapi.json".to_owned())
-            }
+            Self::NotFound => (StatusCode::NOT_FOUND, "not_found", "no such path; see /api/openapi.json".to_owned()),
             Self::WrongMethod => (StatusCode::METHOD_NOT_ALLOWED, "invalid_request", "wrong method".to_owned()),
             Self::WrongContentType(message) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request", message),
             Self::SnapshotExists { tag } => {
@@ -95,8 +93,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(parameters)| Self(parameters)).map_err(|rejection: QueryRejection| {
-            Refusal::InvalidRequest(rejection.body_text())
-        })
+        query
+            .map(|Query(parameters)| Self(parameters))
+            .map_err(|rejection: QueryRejection| Refusal::InvalidRequest(rejection.body_text()))
     }
 }

@@ -253,6 +253,12 @@ mod tests {
         assert!(page.text.contains("helenus_x_seconds_bucket{name=\"a\\\"b\",le=\"0.00005\"} 1\n"), "{}", page.text);
         assert!(page.text.contains("le=\"0.0001\"} 2\n"), "{}", page.text);
         assert!(page.text.contains("le=\"0.001\"} 3\n"));
-        assert!(page.text.ends_with("helenus_x_seconds_sum{name=\"a\\\"b\"} 0.0008\nhelenus_x_seconds_count{name=\"a\\\"b\"} 3\n"), "{}", page.text);
+        assert!(
+            page.text.ends_with(
+                "helenus_x_seconds_sum{name=\"a\\\"b\"} 0.0008\nhelenus_x_seconds_count{name=\"a\\\"b\"} 3\n"
+            ),
+            "{}",
+            page.text
+        );
     }
 }

@@ -23,7 +23,11 @@ const PASSWORD_CHARS: usize = 24;
 #[derive(Debug, thiserror::Error)]
 pub enum SuperuserError {
     #[error("cannot write the first superuser's password to {path}", path = path.display())]
-    File { path: PathBuf, #[source] source: io::Error },
+    File {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("cannot make the first superuser")]
     Hash,
     #[error("cannot make the first superuser")]

@@ -185,10 +185,7 @@ pub struct Machine {
 impl Machine {
     pub async fn look(disk: &dyn Disk) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-        Self {
-            memory_bytes: memory::available_bytes(disk).await,
-            cores: u32::try_from(cores).unwrap_or(1),
-        }
+        Self { memory_bytes: memory::available_bytes(disk).await, cores: u32::try_from(cores).unwrap_or(1) }
     }
 }
 
@@ -202,8 +199,11 @@ impl Config {
         let mut rack_properties = None;
         if let Some(path) = &layers.file {
             let text = read_file(disk, path).await?;
-            let entries = tree::parse(&text)
-                .map_err(|(line, problem)| ConfigError::InFile { path: path.clone(), line, problem })?;
+            let entries = tree::parse(&text).map_err(|(line, problem)| ConfigError::InFile {
+                path: path.clone(),
+                line,
+                problem,
+            })?;
             check_seeds(path, &entries)?;
             values.set_file(path, &entries)?;
             rack_properties = Some(path.with_file_name("cassandra-rackdc.properties"));
@@ -250,9 +250,10 @@ impl Config {
         };
         let listen = if values.text("broadcast_address").is_some() { "broadcast_address" } else { "listen_address" };
         let shard_count = match values.count("shards") {
-            Some(count) => u32::try_from(count).ok().filter(|count| *count <= SHARDS_MAX).ok_or_else(|| {
-                values.origin("shards").error(format!("shards: {count} are more than {SHARDS_MAX}"))
-            })?,
+            Some(count) => u32::try_from(count)
+                .ok()
+                .filter(|count| *count <= SHARDS_MAX)
+                .ok_or_else(|| values.origin("shards").error(format!("shards: {count} are more than {SHARDS_MAX}")))?,
             None => machine.cores.clamp(1, SHARDS_MAX),
         };
         let memory = memory_parts(&values, machine)?;
@@ -302,9 +303,9 @@ impl Config {
             commit_log_bytes: values.bytes("commitlog_total_space").unwrap_or(COMMIT_LOG_BYTES_MAX),
             flush_writers,
             flush_at_share: values.share("memtable_cleanup_threshold").unwrap_or(1.0 / (flush_writers as f64 + 1.0)),
-            compactors: values.count("concurrent_compactors").map_or(1, |count| {
-                usize::try_from(count).unwrap_or(1).div_ceil(shard_count as usize).max(1)
-            }),
+            compactors: values
+                .count("concurrent_compactors")
+                .map_or(1, |count| usize::try_from(count).unwrap_or(1).div_ceil(shard_count as usize).max(1)),
             compaction_bytes_per_sec: values.bytes("compaction_throughput").unwrap_or(0),
             column_index_bytes: u32::try_from(values.bytes("column_index_size").unwrap_or(4 << 10)).unwrap_or(4 << 10),
             auto_snapshot: values.flag("auto_snapshot"),
@@ -421,7 +422,9 @@ fn directories(values: &Values) -> Result<Directories, ConfigError> {
     let commit_log = commit_log.filter(|_| !by_flag || is_flag("commitlog_directory"));
     let root = match (values.text("data_directory"), &data) {
         (Some(root), _) => PathBuf::from(root),
-        (None, Some(data)) => data.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
+        (None, Some(data)) => {
+            data.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+        }
         (None, None) => PathBuf::from("helenus-data"),
     };
     Ok(Directories {

@@ -21,7 +21,10 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Flag,
-    Count { min: i64, max: i64 },
+    Count {
+        min: i64,
+        max: i64,
+    },
     /// A number from 0 to 1.
     Share,
     Text,

@@ -5,11 +5,8 @@ const MACHINE: Machine = Machine { memory_bytes: Some(8 << 30), cores: 4 };
 fn load(text: &str) -> Result<Config, ConfigError> {
     let mut values = Values::default();
     let path = Path::new("/etc/c.yaml");
-    let entries = tree::parse(text).map_err(|(line, problem)| ConfigError::InFile {
-        path: path.to_owned(),
-        line,
-        problem,
-    })?;
+    let entries =
+        tree::parse(text).map_err(|(line, problem)| ConfigError::InFile { path: path.to_owned(), line, problem })?;
     check_seeds(path, &entries)?;
     values.set_file(path, &entries)?;
     Config::from_values(values, MACHINE, ("datacenter1".to_owned(), "rack1".to_owned()))
@@ -58,7 +55,8 @@ fn what_cannot_be_done_is_refused_with_its_place() {
     check_refused("memory: 64MiB", "memory: at least 128 MiB are needed");
     check_refused("rpc_address: 0.0.0.0\nallow_insecure: true", "set broadcast_rpc_address");
     check_refused("initial_token: 1, x", "initial_token: '1, x' is not a list");
-    let seeds = "seed_provider:\n  - class_name: a.SimpleSeedProvider\n    parameters:\n      - seeds: \"192.0.2.7:7000\"\n";
+    let seeds =
+        "seed_provider:\n  - class_name: a.SimpleSeedProvider\n    parameters:\n      - seeds: \"192.0.2.7:7000\"\n";
     check_refused(seeds, "/etc/c.yaml:4: seed_provider: 192.0.2.7 is not this node");
     check_refused("auth_superuser_name: a", "needs auth_superuser_salted_password");
 }
@@ -69,7 +67,10 @@ fn directories_follow_the_root_unless_set_apart() {
     assert_eq!(directories("data_directory: /d").commit_log, Path::new("/d/commitlog"));
     let apart = directories("data_file_directories: [/var/lib/cassandra/data]\ncommitlog_directory: /log");
     assert_eq!(apart.root, Path::new("/var/lib/cassandra"));
-    assert_eq!((apart.data.as_path(), apart.commit_log.as_path()), (Path::new("/var/lib/cassandra/data"), Path::new("/log")));
+    assert_eq!(
+        (apart.data.as_path(), apart.commit_log.as_path()),
+        (Path::new("/var/lib/cassandra/data"), Path::new("/log"))
+    );
 }
 
 #[test]

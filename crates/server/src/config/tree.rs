@@ -90,9 +90,7 @@ pub fn parse_value(text: &str) -> Result<Node, String> {
 fn without_lines(value: Placed) -> Placed {
     let node = match value.node {
         Node::List(items) => Node::List(items.into_iter().map(without_lines).collect()),
-        Node::Map(entries) => {
-            Node::Map(entries.into_iter().map(|(key, value)| (key, without_lines(value))).collect())
-        }
+        Node::Map(entries) => Node::Map(entries.into_iter().map(|(key, value)| (key, without_lines(value))).collect()),
         node @ (Node::Null | Node::Text(_)) => node,
     };
     Placed { node, line: 0 }
@@ -184,7 +182,8 @@ mod tests {
 
     #[test]
     fn values_keep_their_text_and_line() {
-        let entries = parse("# comment\ncluster_name: 'Test Cluster'\nnum_tokens: 16\n\nnested:\n  - a: 1\n    b:\n").unwrap();
+        let entries =
+            parse("# comment\ncluster_name: 'Test Cluster'\nnum_tokens: 16\n\nnested:\n  - a: 1\n    b:\n").unwrap();
         let seen: Vec<(&str, u64, String)> =
             entries.iter().map(|(name, value)| (name.as_str(), value.line, value.node.to_string())).collect();
         assert_eq!(seen[0], ("cluster_name", 2, "Test Cluster".to_owned()));

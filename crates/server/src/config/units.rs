@@ -96,8 +96,11 @@ pub fn parse_size(text: &str, smallest: SizeUnit) -> Result<u64, String> {
 /// What was expected, in Cassandra's words.
 pub fn parse_rate(text: &str) -> Result<u64, String> {
     let names = RATE_UNITS.map(|(unit, _)| unit).join(", ");
-    let refusal =
-        || format!("Invalid data rate: {text} Accepted units: {names} where case matters and only non-negative values are valid");
+    let refusal = || {
+        format!(
+            "Invalid data rate: {text} Accepted units: {names} where case matters and only non-negative values are valid"
+        )
+    };
     let (digits, unit) = split_number(text).ok_or_else(refusal)?;
     let (_, bytes) = RATE_UNITS.iter().find(|(known, _)| *known == unit).ok_or_else(refusal)?;
     digits.parse::<u64>().ok().and_then(|number| number.checked_mul(*bytes)).ok_or_else(refusal)
@@ -154,8 +157,7 @@ mod tests {
         assert_eq!(parse("2d"), Ok(Duration::from_secs(172_800)));
         let units = "Accepted units:[MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS]";
         for text in ["10", "-1ms", "5 s", "10S", "1.5s", ""] {
-            let expected =
-                format!("Invalid duration: {text} {units} where case matters and only non-negative values.");
+            let expected = format!("Invalid duration: {text} {units} where case matters and only non-negative values.");
             assert_eq!(parse(text), Err(expected));
         }
         assert_eq!(parse("1us"), Err(format!("Invalid duration: 1us {units}")));

@@ -21,9 +21,14 @@ const REDACTED: &str = "<REDACTED>";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Default,
-    File { path: PathBuf, line: u64 },
+    File {
+        path: PathBuf,
+        line: u64,
+    },
     /// `--set`, or a flag of its own.
-    CommandLine { argument: String },
+    CommandLine {
+        argument: String,
+    },
 }
 
 /// The start cannot go on: a value is wrong, or asks for what Helenus has not.
@@ -45,9 +50,7 @@ impl Origin {
         match self {
             Origin::Default => ConfigError::Default { problem },
             Origin::File { path, line } => ConfigError::InFile { path: path.clone(), line: *line, problem },
-            Origin::CommandLine { argument } => {
-                ConfigError::OnCommandLine { argument: argument.clone(), problem }
-            }
+            Origin::CommandLine { argument } => ConfigError::OnCommandLine { argument: argument.clone(), problem },
         }
     }
 }
@@ -74,9 +77,9 @@ impl Default for Values {
     /// Cassandra's defaults.
     fn default() -> Self {
         let read = |setting: &'static Setting| {
-            let value = setting.default.and_then(|text| {
-                setting.kind.read(&Node::Text(text.to_owned())).expect("a test reads every default")
-            });
+            let value = setting
+                .default
+                .and_then(|text| setting.kind.read(&Node::Text(text.to_owned())).expect("a test reads every default"));
             let shown = setting.default.map(ToOwned::to_owned);
             (setting.name, Entry { value, shown, origin: Origin::Default })
         };
@@ -102,11 +105,8 @@ impl Values {
     /// [`ConfigError::OnCommandLine`]; here unknown names are an error, too.
     pub fn set_argument(&mut self, flag: &str, name: &str, text: &str) -> Result<(), ConfigError> {
         let origin = Origin::CommandLine { argument: format!("{flag} {text}") };
-        let origin = if flag == "--set" {
-            Origin::CommandLine { argument: format!("--set {name}={text}") }
-        } else {
-            origin
-        };
+        let origin =
+            if flag == "--set" { Origin::CommandLine { argument: format!("--set {name}={text}") } } else { origin };
         if settings::find(name).is_none() && !is_known_without_effect(name) && !REFUSED_WHEN_ON.contains(&name) {
             return Err(origin.error(format!("there is no setting {name}")));
         }

@@ -353,8 +353,7 @@ impl Connection {
             }
         };
         let flight = Flight::begin(self, header, guard);
-        let mut serving: LocalBoxFuture<()> =
-            Box::pin(request::serve(Rc::clone(self), header, message, flight));
+        let mut serving: LocalBoxFuture<()> = Box::pin(request::serve(Rc::clone(self), header, message, flight));
         // Most requests of the own shard find everything in memory and never wait: those are done here, without a task.
         let is_done = poll_fn(|context| {
             let polled = catch_unwind(AssertUnwindSafe(|| serving.as_mut().poll(context).is_ready()));

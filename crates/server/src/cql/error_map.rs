@@ -6,9 +6,7 @@
 use std::net::SocketAddr;
 
 use helenus_cluster::ClusterError;
-use helenus_protocol::{
-    Consistency, ErrorBody, ErrorMessage, FailureReason, ReplicaFailures, Responses, WriteType,
-};
+use helenus_protocol::{Consistency, ErrorBody, ErrorMessage, FailureReason, ReplicaFailures, Responses, WriteType};
 use helenus_query::QueryError;
 use helenus_storage::StorageError;
 
@@ -71,10 +69,9 @@ fn cluster_message(error: &ClusterError, failed: &Failed) -> ErrorMessage {
             Operation::Read => failure(failed, FailureReason::Unknown),
             Operation::Write(_) | Operation::Truncate => timeout(failed, 0, 1, false),
         },
-        ClusterError::Conflict { .. } => ErrorMessage {
-            text: "another schema change came first; try again".to_owned(),
-            body: ErrorBody::Server,
-        },
+        ClusterError::Conflict { .. } => {
+            ErrorMessage { text: "another schema change came first; try again".to_owned(), body: ErrorBody::Server }
+        }
         ClusterError::MetadataDisk { .. } | ClusterError::MetadataCorrupt { .. } | ClusterError::Identity(_) => {
             plain(ErrorBody::Server)
         }
@@ -136,8 +133,7 @@ fn failure(failed: &Failed, reason: FailureReason) -> ErrorMessage {
         FailureReason::IndexNotAvailable => "INDEX_NOT_AVAILABLE",
         FailureReason::ReadTooManyIndexes => "READ_TOO_MANY_INDEXES",
     };
-    let message =
-        format!("Operation failed - received 0 responses and 1 failures: {name} from /{}", failed.replica);
+    let message = format!("Operation failed - received 0 responses and 1 failures: {name} from /{}", failed.replica);
     let responses = Responses { consistency: failed.consistency, received: 0, block_for: 1 };
     let failures = ReplicaFailures::new(vec![(failed.replica.ip(), reason)]);
     let body = match failed.operation {
@@ -200,22 +196,15 @@ mod tests {
 
     #[test]
     fn what_became_of_a_request_in_the_cluster_has_cassandras_words() {
-        let unavailable = ClusterError::Unavailable {
-            consistency: helenus_cluster::Consistency::Two,
-            required: 2,
-            alive: 1,
-        };
+        let unavailable =
+            ClusterError::Unavailable { consistency: helenus_cluster::Consistency::Two, required: 2, alive: 1 };
         check(unavailable, WRITE, ErrorCode::Unavailable, "Cannot achieve consistency level TWO");
         let timed_out = "Operation timed out - received only 0 responses.";
         check(storage(StorageError::DeadlineExceeded), Operation::Read, ErrorCode::ReadTimeout, timed_out);
         check(storage(StorageError::DeadlineExceeded), WRITE, ErrorCode::WriteTimeout, timed_out);
         check(ClusterError::ShardGone { shard: 1 }, WRITE, ErrorCode::WriteTimeout, timed_out);
-        let tombstones = StorageError::TooManyTombstones {
-            table: "k.t".to_owned(),
-            tombstones: 2,
-            live_rows: 0,
-            threshold: 1,
-        };
+        let tombstones =
+            StorageError::TooManyTombstones { table: "k.t".to_owned(), tombstones: 2, live_rows: 0, threshold: 1 };
         let text =
             "Operation failed - received 0 responses and 1 failures: READ_TOO_MANY_TOMBSTONES from /127.0.0.1:7000";
         check(storage(tombstones), Operation::Read, ErrorCode::ReadFailure, text);

@@ -117,11 +117,8 @@ pub(in crate::admin) async fn gossip(State(state): State<Shared>) -> Answer<api:
         ("SSTABLE_VERSIONS", "big-nb".to_owned()),
         ("TOKENS", "<hidden>".to_owned()),
     ];
-    let states = (1..).zip(states).map(|(version, (name, value))| api::EndpointState {
-        name: name.to_owned(),
-        version,
-        value,
-    });
+    let states =
+        (1..).zip(states).map(|(version, (name, value))| api::EndpointState { name: name.to_owned(), version, value });
     let endpoint = api::Endpoint {
         address: address.listen_address.to_string(),
         port: address.listen_port,

@@ -135,7 +135,9 @@ impl Removal {
     /// By hand, because `keyspace` may come again and again.
     fn parse(query: &str, now_micros: i64) -> Result<Self, String> {
         let mut removal = Self::default();
-        for (name, value) in query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {
+        for (name, value) in
+            query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        {
             let value = percent_decoded(value).ok_or_else(|| format!("{name}: broken percent encoding"))?;
             let number = || value.parse::<i64>().map_err(|_| format!("{name}: '{value}' is no number"));
             match name {

@@ -53,10 +53,9 @@ fn of_keyspace(schema: &SchemaSnapshot, keyspace: &str) -> Result<Vec<Arc<Table>
 
 fn find(schema: &SchemaSnapshot, keyspace: &str, table: &str) -> Result<Arc<Table>, Refusal> {
     let mut tables = of_keyspace(schema, keyspace)?.into_iter();
-    tables.find(|known| &*known.name == table).ok_or_else(|| Refusal::UnknownTable {
-        keyspace: keyspace.to_owned(),
-        table: table.to_owned(),
-    })
+    tables
+        .find(|known| &*known.name == table)
+        .ok_or_else(|| Refusal::UnknownTable { keyspace: keyspace.to_owned(), table: table.to_owned() })
 }
 
 /// What only snapshots hold, by table.
