@@ -35,14 +35,13 @@ impl Boot {
     /// # Errors
     /// [`ClusterError::Identity`] when the directory belongs to another cluster; disk and format errors.
     pub async fn open(env: &Env, directory: &Path, founding: &Founding) -> Result<Self, ClusterError> {
-        let (mut log, mut state) = MetadataLog::open(env, directory).await?;
-        let is_new = state.identity.is_none();
-        if is_new {
-            let command = Command::Found(found(env, founding));
-            log.append(state.epoch + 1, &command).await?;
-            state.apply(&command);
-        }
-        let identity = state.identity.clone().expect("the first command gave it");
+        let mut is_new = false;
+        let first = || {
+            is_new = true;
+            Command::Found(found(env, founding))
+        };
+        let (log, state) = MetadataLog::open(env, directory, first).await?;
+        let identity = state.identity.clone().expect("a log without it is refused");
         if identity.cluster_name != founding.cluster_name {
             return Err(ClusterError::Identity(format!(
                 "Saved cluster name {} != configured name {}: start with --set cluster_name='{}', or give another --data-dir",

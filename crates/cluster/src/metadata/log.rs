@@ -44,9 +44,16 @@ pub struct MetadataLog {
 impl MetadataLog {
     /// Opens or creates the log under `directory` and replays it.
     ///
+    /// A log that is not there yet begins with `first`; both appear in one step, so that a log without an intact record is
+    /// never an unfinished founding but damage.
+    ///
     /// # Errors
     /// [`ClusterError::MetadataDisk`], [`ClusterError::MetadataCorrupt`].
-    pub async fn open(env: &Env, directory: &Path) -> Result<(Self, MetadataState), ClusterError> {
+    pub async fn open(
+        env: &Env,
+        directory: &Path,
+        first: impl FnOnce() -> Command,
+    ) -> Result<(Self, MetadataState), ClusterError> {
         let disk = env.disk();
         durable_dir::create(&**disk, directory).await.map_err(disk_error("create directory", directory))?;
         let snapshot_path = directory.join("snapshot.json");
@@ -59,14 +66,21 @@ impl MetadataLog {
         let path = directory.join("log-v1.bin");
         let bytes = match disk.file_len(&path).await.map_err(disk_error("look at", &path))? {
             None | Some(0) => {
-                whole_file::replace(&**disk, &path, Bytes::from_static(MAGIC))
-                    .await
-                    .map_err(disk_error("create", &path))?;
-                Bytes::from_static(MAGIC)
+                let mut content = MAGIC.to_vec();
+                if state.identity.is_none() {
+                    content.extend_from_slice(&encode(MAGIC.len() as u64, state.epoch + 1, &first()));
+                }
+                let content = Bytes::from(content);
+                whole_file::replace(&**disk, &path, content.clone()).await.map_err(disk_error("create", &path))?;
+                content
             }
             Some(_) => whole_file::read(&**disk, &path).await.map_err(disk_error("read", &path))?,
         };
         let end = replay(&path, &bytes, &mut state)?;
+        if state.identity.is_none() {
+            let problem = "the metadata log has no intact record; restore it from a copy, or start with another --data-dir";
+            return Err(ClusterError::MetadataCorrupt { path, offset: end, problem: problem.into() });
+        }
         let file = disk.open(&path, OpenMode::ReadWrite).await.map_err(disk_error("open", &path))?;
         if end < bytes.len() as u64 {
             tracing::warn!(path = %path.display(), cut_bytes = bytes.len() as u64 - end, "metadata log ended in a torn write");

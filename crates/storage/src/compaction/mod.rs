@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use helenus_data::read::KeyRange;
 use helenus_env::{SchedulingGroup, TaskHandle};
+use helenus_schema::KeyspaceOrigin;
 use helenus_sstable::EncodingStats;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tracing::{debug, error, info, warn};
@@ -280,11 +281,13 @@ pub(crate) fn pending(shard: &Shard, store: &TableStore) -> u64 {
     (strategy_of(shard, store).pending(&candidates(store, &free, now_secs)) + shared) as u64
 }
 
-/// Every strategy compacts as size-tiered until it exists itself; a table that asked for another is named once.
+/// Every strategy compacts as size-tiered until it exists itself; a client's table that asked for another is named once.
 fn strategy_of(shard: &Shard, store: &TableStore) -> SizeTiered {
     let table = store.schema();
     let class = table.params.compaction.get("class").map_or("", |class| class.rsplit('.').next().unwrap_or(class));
-    if !class.is_empty() && class != "SizeTieredCompactionStrategy" {
+    let schema = shard.schema();
+    let is_users = schema.keyspace(&table.keyspace).is_some_and(|keyspace| keyspace.origin == KeyspaceOrigin::User);
+    if is_users && !class.is_empty() && class != "SizeTieredCompactionStrategy" {
         let is_new = shard.compactions.warned.borrow_mut().insert((store.id, class.to_owned()));
         if is_new {
             warn!(table = %table.full_name(), strategy = class, "this strategy does not exist yet; the table is compacted by SizeTieredCompactionStrategy");
