@@ -78,7 +78,8 @@ impl MetadataLog {
         };
         let end = replay(&path, &bytes, &mut state)?;
         if state.identity.is_none() {
-            let problem = "the metadata log has no intact record; restore it from a copy, or start with another --data-dir";
+            let problem =
+                "the metadata log has no intact record; restore it from a copy, or start with another --data-dir";
             return Err(ClusterError::MetadataCorrupt { path, offset: end, problem: problem.into() });
         }
         let file = disk.open(&path, OpenMode::ReadWrite).await.map_err(disk_error("open", &path))?;
