@@ -6,7 +6,8 @@
 
     run.py [--only gocql,scylla] [--filter NAMES] [--cassandra IP] [--helenus IP]
 
-Without addresses it starts a Cassandra and a debug build of Helenus of its own; with them the servers listen on port 9042.
+Without addresses it starts a Cassandra and a debug build of Helenus of its own, fresh ones for each driver, because the tests
+leave keyspaces behind that another driver cannot read; with addresses the servers listen on port 9042.
 The sources are copied below .cache/upstream, never into the repository. What fails on Cassandra (tests for more nodes, for
 ScyllaDB, for containers) is left out. Prints for each driver: passed on Cassandra, of those passed on Helenus, percentage,
 and which failed. Logs: target/test-logs/upstream-DRIVER-SERVER.log.
@@ -111,36 +112,34 @@ def main():
     parser.add_argument("--helenus", metavar="IP")
     arguments = parser.parse_args()
     environment = places.environment()
-    started = []
+    drivers = [driver for driver in (Gocql(), Scylla()) if driver.name in arguments.only.split(",")]
+    if not arguments.cassandra:
+        for command in PREPARATIONS["oracle"].commands():
+            run(command, environment, places.LOGS / "prepare-oracle.log", LIMIT_SECS)
+    below = 0
+    for driver in drivers:
+        driver.prepare(environment)
+        expected = outcomes_on(Cassandra(environment), driver, arguments.cassandra, arguments.filter, environment)
+        actual = outcomes_on(Helenus(environment, free_address(), PORT), driver, arguments.helenus, arguments.filter, environment)
+        wanted = sorted(test for test, passed in expected.items() if passed)
+        failed = [test for test in wanted if not actual.get(test)]
+        share = 100 * (len(wanted) - len(failed)) / len(wanted) if wanted else 0
+        print(f"{driver.name}: {len(wanted)} passed on Cassandra, of those {len(wanted) - len(failed)} on Helenus ({share:.1f} %)")
+        for test in failed:
+            print(f"    {test}{'' if test in actual else ' (did not run)'}")
+        below += len(failed) + (not wanted)
+    return 1 if below else 0
 
-    def address_of(server):
-        server.start()
-        started.append(server)
-        return server.host
 
+def outcomes_on(server, driver, address, only, environment):
+    """{test: passed} on the server at `address`, or on `server`, which is started and stopped for it."""
+    if address:
+        return run_suite(driver, server.title, address, only, environment)
     try:
-        if not arguments.cassandra:
-            for command in PREPARATIONS["oracle"].commands():
-                run(command, environment, places.LOGS / "prepare-oracle.log", LIMIT_SECS)
-        cassandra = arguments.cassandra or address_of(Cassandra(environment))
-        helenus = arguments.helenus or address_of(Helenus(environment, free_address(), PORT))
-        below = []
-        for driver in (Gocql(), Scylla()):
-            if driver.name not in arguments.only.split(","):
-                continue
-            driver.prepare(environment)
-            expected = {test for test, passed in run_suite(driver, "cassandra", cassandra, arguments.filter, environment).items() if passed}
-            actual = run_suite(driver, "helenus", helenus, arguments.filter, environment)
-            failed = sorted(test for test in expected if not actual.get(test))
-            share = 100 * (len(expected) - len(failed)) / len(expected) if expected else 0
-            print(f"{driver.name}: {len(expected)} passed on Cassandra, of those {len(expected) - len(failed)} on Helenus ({share:.1f} %)")
-            for test in failed:
-                print(f"    {test}{'' if test in actual else ' (did not run)'}")
-            below += failed or ([] if expected else [driver.name])
-        return 1 if below else 0
+        server.start()
+        return run_suite(driver, server.title, server.host, only, environment)
     finally:
-        for server in started:
-            server.stop()
+        server.stop()
 
 
 if __name__ == "__main__":
