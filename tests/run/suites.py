@@ -108,7 +108,7 @@ SUITES = [
           ("binary", "scylla"), "helenus", DRIVERS / "rust-scylla"),
     Suite("sstable", "files exchanged with Cassandra and its tools", fixed(OWN_PYTHON, TESTS / "sstable" / "run.py"),
           ("binary", "oracle"), directory=TESTS / "sstable", limit_secs=2 * LIMIT_SECS),
-    Suite("crash", "a node killed under load keeps what it acknowledged", crash, ("binary",), directory=TESTS / "crash"),
+    Suite("crash", "a node killed under load keeps what it acknowledged", crash, ("binary",), directory=TESTS / "crash", limit_secs=2 * LIMIT_SECS),
     Suite("nodetool", "nodetool against a node", fixed(OWN_PYTHON, TESTS / "nodetool" / "run.py", "--binary", places.binary()),
           ("binary",), directory=TESTS / "nodetool"),
     Suite("fuzz", "decoders fed with arbitrary bytes", fuzz, ("fuzz",)),
