@@ -107,7 +107,7 @@ SUITES = [
           lambda soak: [Command((str(places.target() / "scylla" / "debug" / "helenus-driver-scylla"),), DRIVERS / "rust-scylla")],
           ("binary", "scylla"), "helenus", DRIVERS / "rust-scylla"),
     Suite("sstable", "files exchanged with Cassandra and its tools", fixed(OWN_PYTHON, TESTS / "sstable" / "run.py"),
-          ("binary", "oracle"), directory=TESTS / "sstable", limit_secs=2 * LIMIT_SECS),
+          ("binary", "oracle"), directory=TESTS / "sstable"),
     Suite("crash", "a node killed under load keeps what it acknowledged", crash, ("binary",), directory=TESTS / "crash", limit_secs=2 * LIMIT_SECS),
     Suite("nodetool", "nodetool against a node", fixed(OWN_PYTHON, TESTS / "nodetool" / "run.py", "--binary", places.binary()),
           ("binary",), directory=TESTS / "nodetool"),
