@@ -37,6 +37,9 @@ START_LIMIT_SECS = 60
 #: How long the node may take to get to the place aimed at; then it is killed where it is.
 AIM_LIMIT_SECS = 8.0
 BATCH_ROWS = 3
+#: Kills between new tables. After each start the newest tables are read whole, all tables only when new ones are made and at
+#: the end: reading everything every time would take most of the run.
+TABLES_KILLS = 10
 
 
 def value_of(key, column):
@@ -105,6 +108,7 @@ class Writer(threading.Thread):
     def __init__(self, number, port, generation):
         super().__init__(daemon=True)
         self.number, self.port, self.generation = number, port, generation
+        self.tables = generation // TABLES_KILLS
         self.sent, self.acknowledged = set(), set()
         self.problem = None
 
@@ -118,10 +122,10 @@ class Writer(threading.Thread):
 
     def _write(self):
         connection = Connection("127.0.0.1", self.port)
-        row = connection.prepare("INSERT INTO crash.rows (k, a, b, c) VALUES (?, ?, ?, ?)")
+        row = connection.prepare(f"INSERT INTO crash.rows_{self.tables} (k, a, b, c) VALUES (?, ?, ?, ?)")
         batch = connection.prepare(
             "BEGIN UNLOGGED BATCH " + " ".join(
-                f"INSERT INTO crash.groups (p, c, v) VALUES (:p{i}, {i}, :v{i});" for i in range(BATCH_ROWS)
+                f"INSERT INTO crash.groups_{self.tables} (p, c, v) VALUES (:p{i}, {i}, :v{i});" for i in range(BATCH_ROWS)
             ) + " APPLY BATCH")
         pending = {}
         sequence = 0
@@ -178,12 +182,20 @@ def aim(node, place, rng):
     return False
 
 
-def verify(port, sent, acknowledged):
-    """Reads everything back; answers the list of violations."""
+class Writes:
+    """What was sent to one pair of tables, and what of it was acknowledged."""
+
+    def __init__(self, tables):
+        self.tables = tables
+        self.sent, self.acknowledged = set(), set()
+
+
+def verify(port, writes):
+    """Reads one pair of tables back; answers the list of violations."""
     connection = Connection("127.0.0.1", port, timeout=300)
     violations = []
-    seen = set()
-    for key, a, b, c in connection.all_rows("SELECT k, a, b, c FROM crash.rows"):
+    sent, acknowledged, seen = writes.sent, writes.acknowledged, set()
+    for key, a, b, c in connection.all_rows(f"SELECT k, a, b, c FROM crash.rows_{writes.tables}"):
         key = key.decode()
         seen.add(("row", key))
         if ("row", key) not in sent:
@@ -191,7 +203,7 @@ def verify(port, sent, acknowledged):
         if (a, b, c) != tuple(value_of(key, column) for column in "abc"):
             violations.append(f"row {key} is torn or altered")
     groups = {}
-    for key, position, value in connection.all_rows("SELECT p, c, v FROM crash.groups"):
+    for key, position, value in connection.all_rows(f"SELECT p, c, v FROM crash.groups_{writes.tables}"):
         groups.setdefault(key.decode(), {})[struct.unpack(">i", position)[0]] = value
     for key, rows in groups.items():
         seen.add(("group", key))
@@ -206,7 +218,8 @@ def verify(port, sent, acknowledged):
 
 def self_test():
     """The checker must find a planted loss, a torn row and a foreign one."""
-    sent = {("row", "1"), ("row", "2")}
+    writes = Writes(0)
+    writes.sent = writes.acknowledged = {("row", "1"), ("row", "2")}
 
     class Fake:
         def __init__(self, *_args, **_kwargs):
@@ -223,7 +236,7 @@ def self_test():
     global Connection
     real, Connection = Connection, Fake
     try:
-        found = verify(0, sent, sent)
+        found = verify(0, writes)
     finally:
         Connection = real
     kinds = ("torn or altered", "was never sent", "acknowledged and is gone", "is torn: rows")
@@ -231,12 +244,12 @@ def self_test():
     assert not missing, f"the checker misses {missing}"
 
 
-def schema(port):
+def make_tables(port, number):
     connection = Connection("127.0.0.1", port)
     for statement in (
         "CREATE KEYSPACE IF NOT EXISTS crash WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        "CREATE TABLE IF NOT EXISTS crash.rows (k text PRIMARY KEY, a blob, b blob, c blob)",
-        "CREATE TABLE IF NOT EXISTS crash.groups (p text, c int, v blob, PRIMARY KEY (p, c))",
+        f"CREATE TABLE crash.rows_{number} (k text PRIMARY KEY, a blob, b blob, c blob)",
+        f"CREATE TABLE crash.groups_{number} (p text, c int, v blob, PRIMARY KEY (p, c))",
     ):
         connection.query(statement)
     connection.close()
@@ -261,18 +274,20 @@ def main():
     directory = Path(tempfile.mkdtemp(prefix="helenus-crash-"))
     node = Node(options.binary, directory, rng)
     hits = dict.fromkeys(PLACES, 0)
-    sent, acknowledged = set(), set()
+    writes = []
     failures = []
     kill = 0
     while not failures and (kill < options.kills or (min(hits[place] for place in PLACES[:3]) < options.per_place
                                                      and kill < 2 * options.kills)):
         shards = node.start()
-        if kill == 0:
-            schema(node.port)
-        else:
-            failures += verify(node.port, sent, acknowledged)
-            if failures:
-                break
+        new_tables = kill % TABLES_KILLS == 0
+        for one in writes if new_tables else writes[-1:]:
+            failures += verify(node.port, one)
+        if failures:
+            break
+        if new_tables:
+            writes.append(Writes(len(writes)))
+            make_tables(node.port, writes[-1].tables)
         writers = [Writer(number, node.port, kill) for number in range(WRITERS)]
         for writer in writers:
             writer.start()
@@ -281,16 +296,18 @@ def main():
         hits[place] += hit
         for writer in writers:
             writer.join(timeout=60)
-            sent |= writer.sent
-            acknowledged |= writer.acknowledged
+            writes[-1].sent |= writer.sent
+            writes[-1].acknowledged |= writer.acknowledged
             if writer.problem is not None:
                 failures.append(f"writer {writer.number} of kill {kill}: {writer.problem}")
         print(f"kill {kill:3}: {place:10} {'hit' if hit else 'missed'}, {shards} shards, "
-              f"{len(acknowledged)} of {len(sent)} writes acknowledged", flush=True)
+              f"{sum(len(one.acknowledged) for one in writes)} of {sum(len(one.sent) for one in writes)} writes acknowledged",
+              flush=True)
         kill += 1
     if not failures:
         node.start()
-        failures += verify(node.port, sent, acknowledged)
+        for one in writes:
+            failures += verify(node.port, one)
         node.kill()
     elif node.process is not None:
         node.kill()
