@@ -10,6 +10,7 @@
 
 use helenus_env::Env;
 
+use crate::component_check::ComponentCheck;
 use crate::compression::{CHUNK_BYTES_DEFAULT, Compression};
 use crate::descriptor::{Component, Descriptor};
 use crate::error::SsTableError;
@@ -38,6 +39,8 @@ pub(crate) struct FinishedData {
     pub(crate) disk_bytes: u64,
     pub(crate) compression_ratio: Option<f64>,
     pub(crate) components: Vec<Component>,
+    /// Of the one among them that has no checksum of its own.
+    pub(crate) check: (Component, ComponentCheck),
 }
 
 impl DataFile {
@@ -133,10 +136,11 @@ impl DataFile {
             }
             Coding::Plain { checksums } => (Component::Crc, checksums, None),
         };
+        let check = (component, ComponentCheck::of(&content));
         disk_bytes += write_component(env, descriptor.path(component), content).await?;
         let digest = self.digest.finalize().to_string().into_bytes();
         disk_bytes += write_component(env, descriptor.path(Component::Digest), digest).await?;
         let components = vec![Component::Data, component, Component::Digest];
-        Ok(FinishedData { data_bytes, disk_bytes, compression_ratio, components })
+        Ok(FinishedData { data_bytes, disk_bytes, compression_ratio, components, check })
     }
 }

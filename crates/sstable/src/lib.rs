@@ -6,7 +6,8 @@
 //! Invariants
 //! - Cassandra's own tools accept every file that is written; every `nb` file that Cassandra wrote is read.
 //! - Bytes from disk never panic and never make us reserve memory beyond what the file itself could hold.
-//! - Chunks of the data file are checked against their checksum when they are read; damage is [`SsTableError::Corrupt`].
+//! - What is read of a file of ours was compared with its checksum: chunks of the data file, pages of the index, the other
+//!   components whole. Damage is [`SsTableError::Corrupt`]; of a summary or filter, which can be done without, a warning.
 //!
 //! Layouts: `docs/formats/sstable.md`. Read in this order.
 
@@ -27,6 +28,7 @@ mod layout;
 mod bloom_filter;
 mod cardinality;
 mod collector;
+mod component_check;
 mod compression;
 mod histogram;
 mod index_entry;

@@ -18,8 +18,8 @@ use helenus_types::{CqlType, UserType, UserTypeField};
 use proptest::prelude::*;
 
 use crate::{
-    ChunkCache, Component, Descriptor, EncodingStats, EncodingStatsCollector, Generation, Labels, SsTable,
-    SsTableError, SsTableWriter, WriterOptions, relabel,
+    ChunkCache, Component, Descriptor, EncodingStats, EncodingStatsCollector, Generation, Labels, PartitionCursor,
+    SsTable, SsTableError, SsTableWriter, WriterOptions, relabel,
 };
 
 /// Splitmix64: small, and a seed is a whole test case.
@@ -384,12 +384,18 @@ fn check(seed: u64) {
         }
         let absent = PartitionKey::new(b"an absent key");
         assert!(sstable.partition(&absent, true).await.unwrap().is_none());
-        check_damage(&env, &descriptor, &table, dice).await;
+        check_damage(&env, &descriptor, &table, &partitions, dice).await;
     });
 }
 
-/// Flips a byte or cuts a component, then reads everything: an error or the truth, never a panic.
-async fn check_damage(env: &Env, descriptor: &Descriptor, table: &Arc<Table>, dice: &mut Dice) {
+/// Flips a byte of a component, cuts or loses it, then reads everything: an error or the truth, never a panic.
+async fn check_damage(
+    env: &Env,
+    descriptor: &Descriptor,
+    table: &Arc<Table>,
+    partitions: &BTreeMap<PartitionKey, Partition>,
+    dice: &mut Dice,
+) {
     let components = [
         Component::Data,
         Component::Index,
@@ -409,25 +415,56 @@ async fn check_damage(env: &Env, descriptor: &Descriptor, table: &Arc<Table>, di
         return;
     }
     let at = dice.below(bytes.len() as u64) as usize;
-    if dice.one_in(4) {
-        bytes.truncate(at)
-    } else {
-        bytes[at] ^= 1 << dice.below(8)
+    match dice.below(8) {
+        0 => env.disk().remove_file(&path).await.unwrap(),
+        1 | 2 => {
+            bytes.truncate(at);
+            helenus_env::whole_file::replace(&**env.disk(), &path, bytes.into()).await.unwrap();
+        }
+        _ => {
+            bytes[at] ^= 1 << dice.below(8);
+            helenus_env::whole_file::replace(&**env.disk(), &path, bytes.into()).await.unwrap();
+        }
     }
-    helenus_env::whole_file::replace(&**env.disk(), &path, bytes.into()).await.unwrap();
     let Ok(sstable) = SsTable::open(env, descriptor.clone(), Arc::clone(table), ChunkCache::new(0)).await else {
         return;
     };
     let _ = sstable.verify().await;
-    if let Ok(mut scanner) = sstable.scan(&KeyRange::all()).await {
-        while let Ok(Some(mut cursor)) = scanner.next_partition().await {
-            for direction in [Direction::Forward, Direction::Reversed] {
-                let mut left = Some(Slice::all());
-                while let Some(slice) = left {
-                    left = cursor.fill(&slice, direction, 10).await.ok().and_then(|batch| batch.resume);
+    for partition in partitions.values() {
+        match sstable.partition(&partition.key, true).await {
+            Ok(Some(cursor)) => check_truth(cursor, partition).await,
+            Ok(None) => panic!("damage of {} hides a partition from a read", path.display()),
+            Err(_) => {}
+        }
+    }
+    let mut scanner = sstable.scan(&KeyRange::all()).await.unwrap();
+    let mut expected = partitions.values();
+    loop {
+        match scanner.next_partition().await {
+            Ok(Some(cursor)) => check_truth(cursor, expected.next().unwrap()).await,
+            Ok(None) => break assert_eq!(expected.next(), None, "damage of {} hides partitions", path.display()),
+            Err(_) => break,
+        }
+    }
+}
+
+/// What a cursor answers is what was written, or an error.
+async fn check_truth(mut cursor: PartitionCursor, partition: &Partition) {
+    assert_eq!(*cursor.header(), header(partition));
+    for direction in [Direction::Forward, Direction::Reversed] {
+        let mut items = Vec::new();
+        let mut left = Some(Slice::all());
+        while let Some(slice) = left {
+            match cursor.fill(&slice, direction, 10).await {
+                Ok(batch) => {
+                    items.extend(batch.items);
+                    left = batch.resume;
                 }
+                Err(_) => return,
             }
         }
+        let expected = partition.unfiltered(&Slice::all(), direction, usize::MAX).items;
+        assert_same(&joined(items), &expected);
     }
 }
 
@@ -520,6 +557,70 @@ fn a_flipped_byte_of_data_is_found_by_its_chunk_and_by_verification() {
         assert!(sstable.verify().await.unwrap_err().is_damage());
         let key = simple_partition(1, 0).key;
         assert!(sstable.partition(&key, true).await.err().unwrap().to_string().contains("checksum"));
+    });
+}
+
+#[test]
+fn compressed_data_without_its_chunk_offsets_is_not_taken_for_plain() {
+    with_simple_file(async |env, descriptor, table| {
+        env.disk().remove_file(&descriptor.path(Component::CompressionInfo)).await.unwrap();
+        let opened = SsTable::open(&env, descriptor, table, ChunkCache::new(0)).await;
+        assert!(opened.err().unwrap().to_string().contains("CompressionInfo.db"));
+    });
+}
+
+/// Swaps the keys 0 and 1 of a file of three, wherever they stand.
+async fn swap_first_keys(env: &Env, descriptor: &Descriptor, component: Component, keys: &[[u8; 4]; 2]) {
+    let path = descriptor.path(component);
+    let mut bytes = helenus_env::whole_file::read(&**env.disk(), &path).await.unwrap().to_vec();
+    let places = keys.map(|key| {
+        let marked = [&[0, 4], &key[..]].concat();
+        bytes.windows(6).position(|window| window == marked).unwrap() + 2
+    });
+    for (place, key) in places.into_iter().zip([keys[1], keys[0]]) {
+        bytes[place..place + 4].copy_from_slice(&key);
+    }
+    helenus_env::whole_file::replace(&**env.disk(), &path, bytes.into()).await.unwrap();
+}
+
+#[test]
+fn partitions_out_of_order_in_files_of_other_origin_are_damage() {
+    let env = RealEnv::start_default().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    block_on(async {
+        let mut table = simple_table(Vec::new());
+        table.params.compression = [("enabled".to_owned(), "false".to_owned())].into();
+        table.params.crc_check_chance = 0.0;
+        let table = Arc::new(table);
+        let descriptor = Descriptor::new(directory.path(), Generation::Sequence(7));
+        let partitions: BTreeMap<_, _> =
+            (0..3).map(|key| simple_partition(key, 100)).map(|p| (p.key.clone(), p)).collect();
+        write(&env, &descriptor, &table, &partitions, WriterOptions::default()).await;
+        env.disk().remove_file(&descriptor.path(Component::Helenus)).await.unwrap();
+        let keys: Vec<[u8; 4]> = partitions.keys().map(|key| *key.bytes().first_chunk().unwrap()).collect();
+        for component in [Component::Data, Component::Index] {
+            swap_first_keys(&env, &descriptor, component, &[keys[0], keys[1]]).await;
+        }
+        let sstable = SsTable::open(&env, descriptor, table, ChunkCache::new(0)).await.unwrap();
+        let mut scanner = sstable.scan(&KeyRange::all()).await.unwrap();
+        assert!(scanner.next_partition().await.unwrap().is_some());
+        assert!(scanner.next_partition().await.err().unwrap().is_damage());
+    });
+}
+
+#[test]
+fn an_index_that_ends_early_is_damage_and_not_the_end_of_the_data() {
+    with_simple_file(async |env, descriptor, table| {
+        env.disk().remove_file(&descriptor.path(Component::Helenus)).await.unwrap();
+        let path = descriptor.path(Component::Index);
+        let mut bytes = helenus_env::whole_file::read(&**env.disk(), &path).await.unwrap().to_vec();
+        bytes.truncate(bytes.len() / 3 * 2); // Three entries of the same size.
+        helenus_env::whole_file::replace(&**env.disk(), &path, bytes.into()).await.unwrap();
+        let sstable = SsTable::open(&env, descriptor, table, ChunkCache::new(0)).await.unwrap();
+        let mut scanner = sstable.scan(&KeyRange::all()).await.unwrap();
+        assert!(scanner.next_partition().await.unwrap().is_some());
+        assert!(scanner.next_partition().await.unwrap().is_some());
+        assert!(scanner.next_partition().await.err().unwrap().is_damage());
     });
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use helenus_env::{Env, File, OpenMode};
 
+use crate::component_check::{ComponentCheck, ComponentChecker};
 use crate::error::SsTableError;
 
 /// Written when so much has been collected: large enough for few system calls, small enough to be copied inline.
@@ -17,13 +18,19 @@ pub(crate) struct Output {
     /// Where `pending` will stand in the file.
     offset: u64,
     pending: Vec<u8>,
+    checker: Option<ComponentChecker>,
 }
 
 impl Output {
     pub(crate) async fn create(env: &Env, path: PathBuf) -> Result<Self, SsTableError> {
         let opened = env.disk().open(&path, OpenMode::CreateNew).await;
         let file = opened.map_err(SsTableError::disk("create SSTable component", &path))?;
-        Ok(Self { path, file, offset: 0, pending: Vec::new() })
+        Ok(Self { path, file, offset: 0, pending: Vec::new(), checker: None })
+    }
+
+    /// With checksums of its pages, which [`Output::finish_checked`] answers.
+    pub(crate) async fn create_checked(env: &Env, path: PathBuf) -> Result<Self, SsTableError> {
+        Ok(Self { checker: Some(ComponentChecker::default()), ..Self::create(env, path).await? })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -49,6 +56,9 @@ impl Output {
         let data =
             Bytes::from(std::mem::replace(&mut self.pending, Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4)));
         let len = data.len() as u64;
+        if let Some(checker) = &mut self.checker {
+            checker.add(&data);
+        }
         let written = self.file.write_at(self.offset, data).await;
         written.map_err(SsTableError::disk("write SSTable component", &self.path))?;
         self.offset += len;
@@ -56,12 +66,17 @@ impl Output {
     }
 
     /// Writes the rest and makes the content durable; answers the file's length.
-    pub(crate) async fn finish(mut self) -> Result<u64, SsTableError> {
+    pub(crate) async fn finish(self) -> Result<u64, SsTableError> {
+        self.finish_checked().await.map(|(bytes, _)| bytes)
+    }
+
+    /// As [`Output::finish`], and the checksums, of nothing when none were asked for.
+    pub(crate) async fn finish_checked(mut self) -> Result<(u64, ComponentCheck), SsTableError> {
         if !self.pending.is_empty() {
             self.write().await?;
         }
         self.file.sync().await.map_err(SsTableError::disk("sync SSTable component", &self.path))?;
-        Ok(self.offset)
+        Ok((self.offset, self.checker.unwrap_or_default().finish()))
     }
 }
 

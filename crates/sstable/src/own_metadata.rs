@@ -1,51 +1,75 @@
 //! `Helenus.db`: what we remember of a file beyond Cassandra's components.
 //!
 //! ```json
-//! {"format":1,"checksum":"1f2e3d4c","extra":{"key":"value"}}
+//! {"format":2,"checksum":"1f2e3d4c","content":{"extra":{"key":"value"},"components":{"Index.db":{"bytes":21,"crc32":"0a1b2c3d"}}}}
 //! ```
 //!
-//! The checksum is the CRC-32 of `extra` as it is printed there. A file without the component has no extra metadata;
-//! Cassandra neither reads nor lists it.
+//! The checksum is the CRC-32 of `content` as it is printed there. `components` has those that carry no checksum of their
+//! own: without it a flipped bit of an index, a summary or a filter hides partitions instead of being noticed. A file
+//! without the component has no extra metadata and is not checked so; Cassandra neither reads nor lists it.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
+use crate::component_check::ComponentCheck;
+use crate::descriptor::Component;
 use crate::error::DecodeError;
 use crate::input::Decoded;
 
-const FORMAT: u64 = 1;
-/// Far above what anybody stores; bounds what is read.
-pub(crate) const BYTES_MAX: u64 = 1 << 20;
+const FORMAT: u64 = 2;
+/// Bounds what is read: eight bytes a page of Index.db make this an index of 128 GiB.
+pub(crate) const BYTES_MAX: u64 = 64 << 20;
 
-pub(crate) fn put(extra: &BTreeMap<String, String>) -> Vec<u8> {
-    let extra = Value::Object(extra.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))).collect());
-    let mut component = Map::new();
-    component.insert("format".to_owned(), Value::from(FORMAT));
-    component.insert("checksum".to_owned(), Value::String(checksum(&extra)));
-    component.insert("extra".to_owned(), extra);
-    Value::Object(component).to_string().into_bytes()
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OwnMetadata {
+    pub(crate) extra: BTreeMap<String, String>,
+    pub(crate) checks: BTreeMap<Component, ComponentCheck>,
 }
 
-pub(crate) fn get(bytes: &[u8]) -> Decoded<BTreeMap<String, String>> {
-    let malformed = |expected, found: String| Err(DecodeError::Malformed { at: 0, expected, found });
-    let component: Value = match serde_json::from_slice(bytes) {
-        Ok(component) => component,
-        Err(error) => return malformed("JSON", error.to_string()),
-    };
-    if component["format"] != FORMAT {
-        return malformed("format 1", component["format"].to_string());
+impl OwnMetadata {
+    pub(crate) fn put(&self) -> Vec<u8> {
+        let checks = self.checks.iter().map(|(component, check)| {
+            let check = json!({ "bytes": check.bytes, "crc32": check.hex() });
+            (component.file_suffix().to_owned(), check)
+        });
+        let content = json!({ "extra": self.extra, "components": Value::Object(checks.collect()) });
+        json!({ "format": FORMAT, "checksum": checksum(&content), "content": content }).to_string().into_bytes()
     }
-    let extra = &component["extra"];
-    if component["checksum"] != checksum(extra).as_str() {
-        return malformed("the checksum of its content", component["checksum"].to_string());
+
+    pub(crate) fn get(bytes: &[u8]) -> Decoded<Self> {
+        let malformed = |expected, found: String| Err(DecodeError::Malformed { at: 0, expected, found });
+        let stored: Value = match serde_json::from_slice(bytes) {
+            Ok(stored) => stored,
+            Err(error) => return malformed("JSON", error.to_string()),
+        };
+        if stored["format"] != FORMAT {
+            return malformed("format 2", stored["format"].to_string());
+        }
+        let content = &stored["content"];
+        if stored["checksum"] != checksum(content).as_str() {
+            return malformed("the checksum of its content", stored["checksum"].to_string());
+        }
+        let (Value::Object(extra), Value::Object(components)) = (&content["extra"], &content["components"]) else {
+            return malformed("extra metadata and components", content.to_string());
+        };
+        let extra = extra.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
+        let mut checks = BTreeMap::new();
+        for (suffix, check) in components {
+            let component = Component::ALL.into_iter().find(|component| component.file_suffix() == suffix);
+            let parsed = check["bytes"].as_u64().zip(check["crc32"].as_str());
+            let parsed = parsed.and_then(|(bytes, hex)| ComponentCheck::parse(bytes, hex));
+            let Some((component, check)) = component.zip(parsed) else {
+                return malformed("a component, its bytes and checksums", format!("{suffix}: {check}"));
+            };
+            checks.insert(component, check);
+        }
+        Ok(Self { extra, checks })
     }
-    let Value::Object(extra) = extra else { return malformed("an object", extra.to_string()) };
-    Ok(extra.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect())
 }
 
-fn checksum(extra: &Value) -> String {
-    format!("{:08x}", crc32fast::hash(extra.to_string().as_bytes()))
+fn checksum(content: &Value) -> String {
+    format!("{:08x}", crc32fast::hash(content.to_string().as_bytes()))
 }
 
 #[cfg(test)]
@@ -53,13 +77,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extra_metadata_comes_back_and_a_flipped_byte_is_found() {
-        let extra: BTreeMap<String, String> =
-            [("commit_log".to_owned(), "3:17".to_owned()), ("ü\"".to_owned(), String::new())].into();
-        let mut bytes = put(&extra);
-        assert_eq!(get(&bytes), Ok(extra));
-        let at = bytes.iter().position(|byte| *byte == b'7').unwrap();
-        bytes[at] = b'8';
-        assert!(get(&bytes).is_err());
+    fn metadata_comes_back_and_a_flipped_byte_is_found() {
+        let own = OwnMetadata {
+            extra: [("commit_log".to_owned(), "3:17".to_owned()), ("ü\"".to_owned(), String::new())].into(),
+            checks: [(Component::Index, ComponentCheck::of(&[7; 40_000]))].into(),
+        };
+        let bytes = own.put();
+        assert_eq!(OwnMetadata::get(&bytes), Ok(own));
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            assert!(OwnMetadata::get(&flipped).is_err(), "byte {at}");
+        }
     }
 }

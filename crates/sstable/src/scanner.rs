@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use helenus_data::Side;
 use helenus_data::read::{KeyRange, RankInToken, RingPosition};
+use helenus_data::{PartitionKey, Side};
 use helenus_types::token::Token;
 
 use crate::cursor::PartitionCursor;
@@ -19,6 +19,8 @@ pub struct Scanner {
     index: Window,
     /// Next entry in Index.db; `None` behind the range.
     at: Option<u64>,
+    /// The entry before: its key and its place in Data.db.
+    last: Option<(PartitionKey, u64)>,
     /// The data window while no cursor has it.
     lender: Rc<RefCell<Option<Window>>>,
 }
@@ -30,7 +32,7 @@ impl Scanner {
         let at = parts.summary.position_or_start(entries.checked_sub(1));
         let index = Window::sequential(&parts.index);
         let at = (!range.is_empty()).then_some(at);
-        Self { table, range, index, at, lender: Rc::default() }
+        Self { table, range, index, at, last: None, lender: Rc::default() }
     }
 
     /// The next partition, its static row read. Partitions need not be read to their end.
@@ -38,8 +40,17 @@ impl Scanner {
     /// # Errors
     /// Damage, and whatever the disk answers.
     pub async fn next_partition(&mut self) -> Result<Option<PartitionCursor>, SsTableError> {
-        while let Some(at) = self.at.take().filter(|at| *at < self.index.file().plain_bytes) {
+        while let Some(at) = self.at.take() {
+            if self.index.file().plain_bytes <= at {
+                return self.check_end().map(|()| None);
+            }
             let (key, entry) = index_entry_at(&mut self.index, at).await?;
+            let is_after = |(last, position): &(PartitionKey, u64)| *last < key && *position < entry.data_position;
+            if !self.last.as_ref().is_none_or(is_after) {
+                let found = format!("key {:02x?} at {}", key.bytes(), entry.data_position);
+                return Err(self.index.file().corrupt(at, "a key and a position after those before", found));
+            }
+            self.last = Some((key.clone(), entry.data_position));
             if self.range.end.is_before(&key) {
                 return Ok(None);
             }
@@ -51,6 +62,17 @@ impl Scanner {
             }
         }
         Ok(None)
+    }
+
+    /// The index must not end before the last key that the file is known to have: what is missing would be lost to a
+    /// compaction.
+    fn check_end(&mut self) -> Result<(), SsTableError> {
+        let last_key = &self.table.stats().last_key;
+        if self.last.take().is_some_and(|(last, _)| *last_key <= last) {
+            return Ok(());
+        }
+        let (index, found) = (self.index.file(), "its end".to_owned());
+        Err(index.corrupt(index.plain_bytes, "entries up to the last key of the file", found))
     }
 }
 

@@ -24,7 +24,7 @@ use crate::error::{DecodeError, SsTableError};
 use crate::index_entry::{self, EntryHead};
 use crate::input::Input;
 use crate::layout::Layout;
-use crate::opener::Opener;
+use crate::opener::{Opener, own_metadata};
 use crate::promoted::Promoted;
 use crate::scanner::Scanner;
 use crate::statistics::{PARTITIONER, Statistics};
@@ -70,7 +70,8 @@ impl SsTable {
         table: Arc<Table>,
         cache: Rc<ChunkCache>,
     ) -> Result<Rc<Self>, SsTableError> {
-        let opener = Opener { env, descriptor: &descriptor, table: &table, cache: &cache };
+        let own = own_metadata(env, &descriptor).await?;
+        let opener = Opener { env, descriptor: &descriptor, table: &table, cache: &cache, checks: &own.checks };
         let statistics_path = descriptor.path(Component::Statistics);
         let bytes = opener.required(Component::Statistics).await?;
         let statistics = Statistics::get(&bytes).map_err(|error| error.in_file(&statistics_path, 0))?;
@@ -83,9 +84,9 @@ impl SsTable {
         let index = Rc::new(opener.index().await?);
         let filter = opener.filter().await?;
         let (summary, first_key, last_key) = opener.summary(&index).await?;
-        let extra = opener.extra().await?;
         let disk_bytes = opener.disk_bytes().await?;
-        let facts = FileFacts { descriptor, first_key, last_key, data_bytes: data.plain_bytes, disk_bytes, extra };
+        let facts =
+            FileFacts { descriptor, first_key, last_key, data_bytes: data.plain_bytes, disk_bytes, extra: own.extra };
         let stats = Rc::new(SsTableStats::new(&statistics.stats, facts, &table));
         let parts = Parts { env: env.clone(), data, index, summary, filter, statistics };
         Ok(Rc::new(Self { parts: Rc::new(parts), layout: Rc::new(layout), table, stats }))

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::bloom_filter::BloomFilter;
 use crate::collector::Collector;
+use crate::component_check::ComponentCheck;
 use crate::compression::Compression;
 use crate::data_file::DataFile;
 use crate::descriptor::{Component, Descriptor};
@@ -28,7 +29,7 @@ use crate::header::SerializationHeader;
 use crate::index_entry::BlocksBuilder;
 use crate::layout::Layout;
 use crate::output::{Output, write_component};
-use crate::own_metadata;
+use crate::own_metadata::OwnMetadata;
 use crate::statistics::{PARTITIONER, Statistics};
 use crate::stats::{FileFacts, SsTableStats};
 use crate::summary::SummaryBuilder;
@@ -113,7 +114,7 @@ impl SsTableWriter {
         let compression = Compression::of_params(&table.params.compression)
             .map_err(|what| SsTableError::Unsupported { path: descriptor.path(Component::Data), what })?;
         let data = DataFile::create(env, &descriptor, compression).await?;
-        let index = Output::create(env, descriptor.path(Component::Index)).await?;
+        let index = Output::create_checked(env, descriptor.path(Component::Index)).await?;
         Ok(Self {
             env: env.clone(),
             layout: Layout::for_writing(&table, options.encoding),
@@ -288,7 +289,9 @@ impl SsTableWriter {
         let Self { env, descriptor, table, options, .. } = self;
         let data = self.data.finish(&env, &descriptor).await?;
         let mut components = data.components;
-        let mut disk_bytes = data.disk_bytes + self.index.finish().await?;
+        let (index_bytes, index_check) = self.index.finish_checked().await?;
+        let mut disk_bytes = data.disk_bytes + index_bytes;
+        let mut checks = BTreeMap::from([data.check, (Component::Index, index_check)]);
 
         let (mut stored, cardinality) = self.collector.finish();
         if let Some(ratio) = data.compression_ratio {
@@ -314,26 +317,21 @@ impl SsTableWriter {
         });
         let small = [(Component::Summary, summary), (Component::Statistics, statistics.put())];
         for (component, content) in small.into_iter().chain(filter) {
+            if component != Component::Statistics {
+                checks.insert(component, ComponentCheck::of(&content)); // That one has checksums of its own, and changes.
+            }
             disk_bytes += write_component(&env, descriptor.path(component), content).await?;
             components.push(component);
         }
-        if !options.extra.is_empty() {
-            let content = own_metadata::put(&options.extra);
-            disk_bytes += write_component(&env, descriptor.path(Component::Helenus), content).await?;
-        }
+        let own = OwnMetadata { extra: options.extra, checks };
+        disk_bytes += write_component(&env, descriptor.path(Component::Helenus), own.put()).await?;
         components.extend([Component::Index, Component::Toc]);
         disk_bytes += write_component(&env, descriptor.path(Component::Toc), contents(&components)).await?;
         let synced = env.disk().sync_dir(&descriptor.directory).await;
         synced.map_err(SsTableError::disk("sync SSTable directory", &descriptor.directory))?;
 
-        let facts = FileFacts {
-            descriptor,
-            first_key,
-            last_key,
-            data_bytes: data.data_bytes,
-            disk_bytes,
-            extra: options.extra,
-        };
+        let facts =
+            FileFacts { descriptor, first_key, last_key, data_bytes: data.data_bytes, disk_bytes, extra: own.extra };
         Ok(SsTableStats::new(&statistics.stats, facts, &table))
     }
 

@@ -65,8 +65,9 @@ impl Checkpoint {
         entry.truncated_at_micros = entry.truncated_at_micros.max(micros);
     }
 
-    pub fn forget(&mut self, table: TableId) {
-        self.tables.remove(&table);
+    /// Forgets other tables than these.
+    pub fn retain(&mut self, mut is_known: impl FnMut(TableId) -> bool) {
+        self.tables.retain(|table, _| is_known(*table));
     }
 
     /// The largest segment id in it.

@@ -26,6 +26,7 @@ use crate::checkpoint::{self, Checkpoint};
 use crate::commit_log::{self, SegmentIdentity};
 use crate::config::StorageConfig;
 use crate::error::StorageError;
+use crate::quarantine::QUARANTINE;
 use crate::{removal, transaction};
 
 /// Made once per node and start, given to every shard in its [`crate::StorageConfig`].
@@ -136,12 +137,22 @@ impl StorageNode {
                 continue;
             }
             let files = list(env, &directory).await?;
-            let found = files.iter().filter_map(|name| Descriptor::parse(&directory.join(name)));
-            for (descriptor, _) in found.filter(|(_, component)| *component == Component::Data) {
-                if let Generation::Sequence(number) = descriptor.generation {
-                    self.generations.fetch_max(number, Ordering::Relaxed);
+            let mut here = BTreeSet::new();
+            for name in &files {
+                let Some((descriptor, component)) = Descriptor::parse(&directory.join(name)) else { continue };
+                self.count_generation(&descriptor);
+                // With its table of contents an SSTable was complete: data that is gone since is damage.
+                if matches!(component, Component::Data | Component::Toc) {
+                    here.insert(descriptor);
                 }
-                prepared.tables.entry(table).or_default().push(descriptor);
+            }
+            for name in list_if_there(env, &directory.join(QUARANTINE)).await? {
+                if let Some((descriptor, _)) = Descriptor::parse(&directory.join(name)) {
+                    self.count_generation(&descriptor); // Its name is not given again: it would be in its own way there.
+                }
+            }
+            if !here.is_empty() {
+                prepared.tables.entry(table).or_default().extend(here);
             }
             if !is_known && prepared.tables.contains_key(&table) {
                 warn!(directory = %directory.display(), "files of a table that is not in the schema; nobody reads them");
@@ -160,6 +171,12 @@ impl StorageNode {
         }
         self.is_recovered.store(prepared.segments.is_empty(), Ordering::Relaxed);
         Ok(prepared)
+    }
+
+    fn count_generation(&self, descriptor: &Descriptor) {
+        if let Generation::Sequence(number) = descriptor.generation {
+            self.generations.fetch_max(number, Ordering::Relaxed);
+        }
     }
 
     /// Whether the log from before this start is in files and gone. Before, nothing may be purged.
@@ -207,6 +224,11 @@ impl StorageNode {
         }
     }
 
+    /// Whether `shard` is done with a shared file.
+    pub(crate) fn has_released(&self, file: &Path, shard: u32) -> bool {
+        lock(&self.released).get(file).is_some_and(|shards| shards.contains(&shard))
+    }
+
     /// Whether all shards are done with a shared file.
     pub(crate) fn is_released_by_all(&self, file: &Path) -> bool {
         lock(&self.released).get(file).is_some_and(|shards| shards.len() == self.shard_count as usize)
@@ -243,7 +265,11 @@ impl StorageNode {
     pub(crate) fn finish_drop(&self, table: TableId, shard: u32) -> bool {
         let mut dropped = lock(&self.dropped);
         let Some(entry) = dropped.get_mut(&table) else { return false };
-        entry.shards_done.insert(shard) && entry.shards_done.len() == self.shard_count as usize
+        let is_last = entry.shards_done.insert(shard) && entry.shards_done.len() == self.shard_count as usize;
+        if is_last {
+            dropped.remove(&table); // A table made anew under this id may be dropped again.
+        }
+        is_last
     }
 }
 
@@ -260,6 +286,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 async fn list(env: &Env, directory: &Path) -> Result<Vec<String>, StorageError> {
     let entries = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;
     Ok(entries.into_iter().filter(|entry| entry.kind == EntryKind::File).map(|entry| entry.name).collect())
+}
+
+async fn list_if_there(env: &Env, directory: &Path) -> Result<Vec<String>, StorageError> {
+    match env.disk().list(directory).await {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(StorageError::disk("list directory", directory)(error)),
+        Ok(entries) => Ok(entries.into_iter().map(|entry| entry.name).collect()),
+    }
 }
 
 /// Every table's directory under the data directories: `<keyspace>/<table>-<id without dashes>`.

@@ -10,7 +10,7 @@ use crate::config::DamagePolicy;
 use crate::error::StorageError;
 use crate::shard::Shard;
 
-const QUARANTINE: &str = "quarantine";
+pub(crate) const QUARANTINE: &str = "quarantine";
 
 /// Judges the failure to open a file: an error that stops the start comes back.
 pub(crate) async fn take_away(

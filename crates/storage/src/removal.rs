@@ -1,7 +1,7 @@
 //! TRUNCATE and DROP TABLE: all of a table's data goes at once, after a snapshot when one is wanted.
 //!
-//! What the log still holds of it must not come back: TRUNCATE raises the table's floor in the checkpoint to where the
-//! log is, DROP leaves the table without a definition, so that replay skips it.
+//! What the log still holds of it must not come back: both raise the table's floor in the checkpoint to where the log is.
+//! For a dropped table replay would find no definition anyway, unless another one is made under its id (`WITH id = …`).
 //!
 //! A DROP begins with a note in the table's directory, `dropped.json`: with it, the next start finishes what a crash or a
 //! refusing disk left. Without such a note nobody removes files of a table that the schema does not have.
@@ -15,7 +15,8 @@ use helenus_sstable::Descriptor;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use crate::compaction::{ensure_loaded, remove_alone, stop_and_hold};
+use crate::commit_log::LogPosition;
+use crate::compaction::{ensure_loaded, remove_alone, remove_together, stop_and_hold};
 use crate::error::StorageError;
 use crate::flush::{FlushReason, flush_table};
 use crate::memtable::{self, Memtable};
@@ -23,7 +24,6 @@ use crate::shard::{Shard, directory_name};
 use crate::snapshot;
 use crate::table::TableStore;
 use crate::table_files::TableFile;
-use crate::transaction::{Transaction, TransactionKind};
 
 /// Empties a table of what was acknowledged before the call.
 ///
@@ -49,26 +49,35 @@ pub(crate) async fn truncate(
     }
     let _gate = store.flush_gate.acquire().await.expect("the gate is never closed");
     let floor = shard.log.applied();
-    let (memtables, files) = take_everything(store);
+    let (memtables, files) = take_everything(shard, store);
     free(shard, memtables).await;
-    // The log's part first: files without their log are only files that a second TRUNCATE removes.
-    shard
-        .update_checkpoint(|checkpoint| {
-            checkpoint.raise_floor(store.id, floor);
-            checkpoint.set_truncated(store.id, truncated_at_micros);
-        })
-        .await?;
-    store.is_checkpoint_behind.set(false);
-    remove_files(shard, store, &files).await?;
+    let emptied = async {
+        // The log's part first: files without their log are only files that a second TRUNCATE removes.
+        shard
+            .update_checkpoint(|checkpoint| {
+                checkpoint.raise_floor(store.id, floor);
+                checkpoint.set_truncated(store.id, truncated_at_micros);
+            })
+            .await?;
+        store.is_checkpoint_behind.set(false);
+        remove_files(shard, store, &files).await
+    };
+    if let Err(error) = emptied.await {
+        // Where that second TRUNCATE finds them.
+        store.exchange(|view| view.lingering.extend(files));
+        return Err(error);
+    }
     store.stats_mut().last_truncated_micros = Some(truncated_at_micros);
     info!(table = %table.full_name(), files = files.len(), "truncated");
     Ok(())
 }
 
 /// Removes a table that is no longer in the schema, and no longer in the shard's list.
-pub(crate) async fn drop_table(shard: Rc<Shard>, store: Rc<TableStore>) {
+///
+/// `floor` is where the log was when it went from there.
+pub(crate) async fn drop_table(shard: Rc<Shard>, store: Rc<TableStore>, floor: LogPosition) {
     let table = store.schema();
-    if let Err(error) = drop_data(&shard, &store).await {
+    if let Err(error) = drop_data(&shard, &store, floor).await {
         // Perhaps without the snapshot that was to be taken of them: nobody may remove the directory now.
         warn!(table = %table.full_name(), %error, "files of a dropped table stay behind; the next start removes them");
         return;
@@ -80,7 +89,7 @@ pub(crate) async fn drop_table(shard: Rc<Shard>, store: Rc<TableStore>) {
     }
 }
 
-async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), StorageError> {
+async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>, floor: LogPosition) -> Result<(), StorageError> {
     let table = store.schema();
     let _alone = stop_and_hold(shard, store).await;
     let tag = shard
@@ -97,11 +106,12 @@ async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), Stor
         }
     }
     let _gate = store.flush_gate.acquire().await.expect("the gate is never closed");
-    let (memtables, files) = take_everything(store);
+    let (memtables, files) = take_everything(shard, store);
     free(shard, memtables).await;
     remove_files(shard, store, &files).await?;
-    shard.log.forget_table(store.id);
-    shard.update_checkpoint(|checkpoint| checkpoint.forget(store.id)).await?;
+    // Late records are below the log's end of now; those of a table made anew under the same id must stay above.
+    let floor = if shard.table(store.id).is_err() { shard.log.applied() } else { floor };
+    shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
     info!(table = %table.full_name(), files = files.len(), "dropped");
     Ok(())
 }
@@ -113,16 +123,21 @@ fn wants_auto_snapshot(shard: &Shard, store: &TableStore) -> bool {
     schema.keyspace(&keyspace).is_none_or(|keyspace| keyspace.origin == KeyspaceOrigin::User)
 }
 
-/// Readers see an empty table from here on.
-fn take_everything(store: &TableStore) -> (Vec<Rc<Memtable>>, Vec<Rc<TableFile>>) {
+/// Readers see an empty table from here on. What nobody reads any more and the disk would not let go is among the files:
+/// the next start would find it. Shared files that this shard is done with are left to the last one that has them.
+fn take_everything(shard: &Shard, store: &TableStore) -> (Vec<Rc<Memtable>>, Vec<Rc<TableFile>>) {
     let view = store.view();
     let active = Rc::new(Memtable::new(view.active.rule()));
+    let is_left_to_others =
+        |file: &Rc<TableFile>| file.is_shared && shard.config.node.has_released(&file.base_path(), shard.id.number());
     store.exchange(|view| {
         view.active = active;
         view.sealed.clear();
         view.files.clear();
+        view.lingering.retain(is_left_to_others);
     });
-    (view.memtables(), view.files.clone())
+    let lingering = view.lingering.iter().filter(|file| !is_left_to_others(file));
+    (view.memtables(), view.files.iter().chain(lingering).cloned().collect())
 }
 
 async fn free(shard: &Shard, memtables: Vec<Rc<Memtable>>) {
@@ -136,12 +151,8 @@ async fn free(shard: &Shard, memtables: Vec<Rc<Memtable>>) {
 async fn remove_files(shard: &Shard, store: &TableStore, files: &[Rc<TableFile>]) -> Result<(), StorageError> {
     let is_plain = |file: &&Rc<TableFile>| !file.is_shared && file.directory() == store.directory;
     if files.iter().any(|file| is_plain(&file)) {
-        let mut transaction = Transaction::begin(&shard.env, &store.directory, TransactionKind::Removal).await?;
-        for file in files.iter().filter(is_plain) {
-            transaction.remove(&file.base_name()).await?;
-        }
-        transaction.commit().await?;
-        transaction.clean_up().await;
+        let names = files.iter().filter(is_plain).map(|file| file.base_name());
+        remove_together(shard, &store.directory, names).await?;
     }
     for file in files.iter().filter(|file| !is_plain(file)) {
         if !file.is_shared || shard.config.node.release(&file.base_path(), shard.id.number()) {
@@ -153,24 +164,36 @@ async fn remove_files(shard: &Shard, store: &TableStore, files: &[Rc<TableFile>]
 
 async fn remove_directories(shard: &Shard, store: &TableStore) -> Result<(), StorageError> {
     let table = store.schema();
+    let is_made_anew = shard.table(store.id).is_ok();
     for root in &shard.config.data_directories {
         let directory = root.join(&*table.keyspace).join(directory_name(&table));
-        remove_directory(&shard.env, &directory).await?;
+        if is_made_anew {
+            remove_note(&shard.env, &directory).await?;
+        } else {
+            remove_directory(&shard.env, &directory).await?;
+        }
     }
     Ok(())
 }
 
+async fn remove_note(env: &Env, directory: &Path) -> Result<(), StorageError> {
+    let note = directory.join(NOTE);
+    match env.disk().remove_file(&note).await {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StorageError::disk("remove the note of a dropped table", &note)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Leaves the snapshots, if there are any.
 async fn remove_directory(env: &Env, directory: &Path) -> Result<(), StorageError> {
-    let (removed, path) = if snapshot::has_snapshots(env, directory).await? {
-        let note = directory.join(NOTE);
-        (env.disk().remove_file(&note).await, note)
-    } else {
-        (env.disk().remove_dir_all(directory).await, directory.to_owned())
-    };
-    match removed {
+    if snapshot::has_snapshots(env, directory).await? {
+        return remove_note(env, directory).await;
+    }
+    match env.disk().remove_dir_all(directory).await {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(StorageError::disk("remove what is left of a dropped table", &path)(error))
+            Err(StorageError::disk("remove what is left of a dropped table", directory)(error))
         }
         Ok(()) | Err(_) => Ok(()),
     }

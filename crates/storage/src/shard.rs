@@ -130,6 +130,7 @@ impl Shard {
     }
 
     pub fn add_table(&self, store: Rc<TableStore>) {
+        self.log.expect_table(store.id);
         self.tables.borrow_mut().insert(store.id, store);
     }
 

@@ -68,6 +68,9 @@ impl Storage {
                 other.truncated_at(table).into_iter().for_each(|micros| checkpoint.set_truncated(table, micros));
             }
         }
+        // Floors of dropped tables kept their records from a table that was made anew under the same id. By now nobody has
+        // made one, and recovery goes by what was on disk.
+        checkpoint.retain(|table| schema.table_by_id(table).is_some());
         shard.adopt_checkpoint(checkpoint);
         shard.disk_guard.look().await;
         let storage = Rc::new(Self { shard, tasks: RefCell::default() });
@@ -163,9 +166,11 @@ impl Storage {
     fn drop_table(&self, store: &Rc<TableStore>) {
         store.is_dropped.set(true);
         self.shard.remove_table(store.id);
+        self.shard.log.forget_table(store.id);
+        let floor = self.shard.log.applied();
         let mut tasks = self.shard.tasks.borrow_mut();
         tasks.retain(|task| !task.is_finished());
-        let removal = removal::drop_table(Rc::clone(&self.shard), Rc::clone(store));
+        let removal = removal::drop_table(Rc::clone(&self.shard), Rc::clone(store), floor);
         tasks.push(self.shard.env.spawn("remove dropped table", removal));
     }
 

@@ -29,8 +29,8 @@ pub(crate) struct View {
     pub sealed: Vec<Rc<Memtable>>,
     /// Latest timestamp first.
     pub files: Vec<Rc<TableFile>>,
-    /// Shared files that this shard has rewritten and others have not: not read any more, but still on disk, and back
-    /// after a restart, so what they hold must stay deleted.
+    /// Not read any more or not yet, but on disk, and there after a restart, so what they hold must stay deleted: shared
+    /// files that this shard has rewritten and others have not, and what a refusing disk left.
     pub lingering: Vec<Rc<TableFile>>,
 }
 

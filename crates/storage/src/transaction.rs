@@ -176,7 +176,11 @@ pub(crate) async fn remove_components(env: &Env, directory: &Path, base_name: &s
     let prefix = format!("{base_name}-");
     let entries = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;
     let mut outcome = Ok(());
-    for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File && entry.name.starts_with(&prefix)) {
+    let mut components: Vec<_> =
+        entries.iter().filter(|entry| entry.kind == EntryKind::File && entry.name.starts_with(&prefix)).collect();
+    // The table of contents first: what is left after a crash must not pass for a complete file that lost something.
+    components.sort_by_key(|entry| !entry.name.ends_with("-TOC.txt"));
+    for entry in components {
         let path = directory.join(&entry.name);
         match env.disk().remove_file(&path).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

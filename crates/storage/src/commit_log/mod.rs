@@ -24,7 +24,7 @@ pub(crate) mod replay;
 mod segment;
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -88,6 +88,8 @@ pub(crate) struct CommitLog {
     applied: Cell<LogPosition>,
     /// When the oldest record was written that no sync covers yet.
     unsynced_since: Cell<Option<Instant>>,
+    /// Tables that were dropped: writes to them may still be queued, and nobody will ever flush what they would hold up.
+    dropped: RefCell<BTreeSet<TableId>>,
     written: Notify,
     synced: Notify,
     failed: RefCell<Option<Arc<str>>>,
@@ -127,6 +129,7 @@ impl CommitLog {
             spare_made: Notify::new(),
             applied: Cell::new(LogPosition::default()),
             unsynced_since: Cell::new(None),
+            dropped: RefCell::default(),
             written: Notify::new(),
             synced: Notify::new(),
             failed: RefCell::new(None),
@@ -329,8 +332,8 @@ impl CommitLog {
             let at = segment.written.get() + offset(pending.len());
             encode_record(segment.identity, at, segment.synced.get(), &entry.body, &mut pending);
             let end = segment.written.get() + offset(pending.len());
-            let mut dirty = segment.dirty.borrow_mut();
-            entry.logged_tables.iter().for_each(|table| {
+            let (mut dirty, dropped) = (segment.dirty.borrow_mut(), self.dropped.borrow());
+            entry.logged_tables.iter().filter(|table| !dropped.contains(table)).for_each(|table| {
                 dirty.insert(*table, end);
             });
             self.counters.records.set(self.counters.records.get() + 1);
@@ -537,11 +540,17 @@ impl CommitLog {
         })
     }
 
-    /// Forgets a dropped table's records.
+    /// Forgets a dropped table's records, and those that are still to come.
     pub fn forget_table(&self, table: TableId) {
+        self.dropped.borrow_mut().insert(table);
         for segment in self.segments.borrow().iter() {
             segment.dirty.borrow_mut().remove(&table);
         }
+    }
+
+    /// A table is there, perhaps again under the id of a dropped one.
+    pub fn expect_table(&self, table: TableId) {
+        self.dropped.borrow_mut().remove(&table);
     }
 
     /// Refuses new records and waits until the queue is written, applied and synced.

@@ -17,6 +17,7 @@ mod throttle;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +41,7 @@ use crate::read::Walk;
 use crate::shard::Shard;
 use crate::table::{CompactingFiles, CompactionHold, TableStore};
 use crate::table_files::{FileWriter, NewFile, TableFile};
-use crate::transaction::{Transaction, TransactionKind, remove_components};
+use crate::transaction::{Transaction, TransactionKind};
 
 /// How many ended compactions are remembered.
 const HISTORY_MAX: usize = 100;
@@ -394,6 +395,7 @@ async fn run(mut job: Job) -> Result<(), Stopped> {
         // Nobody knows whether the commit is on the disk, so old and new files both stay, and until the next start decides
         // the old ones are read and never compacted again: what they hold keeps its tombstones everywhere.
         std::mem::forget(job.taken.take());
+        store.exchange(|view| view.lingering.extend(output));
         return Err(Stopped::Failed(error));
     }
     let bytes_out = output.as_ref().map_or(0, |file| file.bytes_on_disk());
@@ -560,18 +562,34 @@ async fn remove_one_by_one(shard: &Shard, store: &TableStore, files: &[Rc<TableF
 /// Removes one file by a transaction of its own.
 ///
 /// # Errors
-/// When it is still there.
+/// When it is still there, and whole: a file that lost some of its components would stop the next start.
 pub(crate) async fn remove_alone(shard: &Shard, file: &TableFile) -> Result<(), StorageError> {
-    let removed = async {
-        let mut transaction = Transaction::begin(&shard.env, file.directory(), TransactionKind::Removal).await?;
-        transaction.remove(&file.base_name()).await?;
-        transaction.commit().await?;
-        transaction.clean_up().await;
-        Ok::<(), StorageError>(())
+    remove_together(shard, file.directory(), [file.base_name()]).await
+}
+
+/// Removes files of one directory, all or none.
+///
+/// # Errors
+/// When they are still there, and whole.
+pub(crate) async fn remove_together(
+    shard: &Shard,
+    directory: &Path,
+    base_names: impl IntoIterator<Item = String>,
+) -> Result<(), StorageError> {
+    let mut transaction = Transaction::begin(&shard.env, directory, TransactionKind::Removal).await?;
+    let noted = async {
+        for base_name in base_names {
+            transaction.remove(&base_name).await?;
+        }
+        transaction.commit().await
     };
-    if let Err(error) = removed.await {
-        warn!(file = file.base_name(), %error, "an old file is removed without a transaction");
-        remove_components(&shard.env, file.directory(), &file.base_name()).await?;
+    match noted.await {
+        Ok(()) => transaction.clean_up().await,
+        Err(error) => {
+            // Whoever tries again must not meet the log of this attempt, which would want the files to be whole.
+            transaction.abort().await;
+            return Err(error);
+        }
     }
     Ok(())
 }

@@ -492,3 +492,124 @@ fn a_write_by_a_newer_schema_waits_for_it() {
         world.stop().await;
     });
 }
+
+#[test]
+fn a_table_made_again_under_its_old_id_begins_empty_also_after_a_kill() {
+    on_a_failing_disk(async |env, _, root| {
+        for shard_count in [1, 2] {
+            let root = root.join(format!("{shard_count}"));
+            let world = World::start_with(&env, &root, schema(calm()), shard_count, no_tweak).await.expect("it opens");
+            for number in 0..20 {
+                world.write(insert(number, 0, 1_000, "dropped")).await;
+            }
+            for _ in 0..2 {
+                for schema in [schema_of(Vec::new()), schema(calm())] {
+                    world.shards.iter().for_each(|shard| shard.set_schema(Arc::clone(&schema)));
+                    env.sleep(Duration::from_millis(100)).await; // Files go in the background; nobody waits for them.
+                }
+                assert_eq!(world.live_rows().await, vec![]);
+            }
+            world.write(insert(7, 7, 500, "kept")).await;
+            world.flush().await;
+            world.write(insert(8, 8, 500, "kept, in memory")).await;
+            world.kill().await;
+            let world = World::start_with(&env, &root, schema(calm()), shard_count, no_tweak).await.expect("it opens");
+            assert_eq!(world.live_rows().await, vec![(7, 7), (8, 8)]);
+            world.stop().await;
+        }
+    });
+}
+
+#[test]
+fn late_records_of_a_dropped_table_do_not_hold_up_the_log() {
+    on_a_failing_disk(async |env, _, root| {
+        let world = World::start(&env, root, schema(calm())).await;
+        let (shard, context) = (Rc::clone(&world.shards[0]), world.context());
+        let mutation = Mutation { table: ROWS, schema_epoch: 1, partition: insert(1, 0, 1_000, "late") };
+        // It is in the log's queue when the table goes, and reaches the log afterwards.
+        let mut write = env.spawn("write", async move { shard.apply(&context, vec![mutation]).await });
+        env.yield_now().await;
+        world.shards[0].set_schema(schema_of(Vec::new()));
+        let _ = write.join().await.expect("it ends");
+        world.shards[0].set_schema(schema_of(vec![super::world::rows_table_called("others", 77)]));
+        for number in 0..200 {
+            world.write_to(77, insert(1, number, 1_000, &"x".repeat(1_000))).await;
+        }
+        world.flush().await;
+        assert_eq!(world.shards[0].stats().commit_log_segments, 1, "the one that is written to");
+        world.stop().await;
+    });
+}
+
+#[test]
+fn a_lost_data_file_is_missed() {
+    on_a_failing_disk(async |env, _, root| {
+        let world = World::start(&env, root, schema(calm())).await;
+        world.write(insert(1, 0, 1_000, "value")).await;
+        world.flush().await;
+        let directory = world.table_directory();
+        let names = world.names_in(&directory).await;
+        world.stop().await;
+        let data = names.iter().find(|name| name.ends_with("-Data.db")).expect("a file was flushed");
+        env.disk().remove_file(&directory.join(data)).await.expect("it goes");
+        let refused = World::start_with(&env, root, schema(calm()), 1, no_tweak).await;
+        let Err(error) = refused else { unreachable!("its rows would be gone without a word") };
+        assert!(error.to_string().contains(data), "{error}");
+        let quarantine: Tweak = |config| config.commit_log_damage = DamagePolicy::Quarantine;
+        let world = World::start_with(&env, root, schema(calm()), 1, quarantine).await.expect("it starts without it");
+        world.write(insert(2, 0, 1_000, "value")).await;
+        world.flush().await;
+        let (left, kept) = (world.names_in(&directory.join("quarantine")).await, world.names_in(&directory).await);
+        assert!(left.iter().all(|name| !kept.contains(name)), "no name is given again: {left:?}, {kept:?}");
+        world.stop().await;
+    });
+}
+
+#[test]
+fn a_truncated_table_stays_empty_although_an_old_file_would_not_go() {
+    on_a_failing_disk(async |env, disk, root| {
+        let two: Tweak = |config| {
+            config.data_directories = ["a", "b"].map(|name| config.commit_log_directory.with_file_name(name)).to_vec();
+        };
+        let world = World::start_with(&env, root, schema(calm()), 1, two).await.expect("it opens");
+        world.write(insert(1, 0, 1_000, "truncated")).await;
+        world.flush().await;
+        world.stop().await;
+        // What is compacted in another directory is removed by itself.
+        let turned: Tweak = |config| {
+            config.data_directories = ["b", "a"].map(|name| config.commit_log_directory.with_file_name(name)).to_vec();
+        };
+        let world = World::start_with(&env, root, schema(calm()), 1, turned).await.expect("it opens");
+        disk.refuse("open", "/a/ks/", 1);
+        world.compact().await;
+        assert_eq!(disk.heal(), 0);
+        world.shards[0].truncate(ROWS, 2_000_000).await.expect("a healthy disk truncates");
+        world.stop().await;
+        let world = World::start_with(&env, root, schema(calm()), 1, turned).await.expect("it opens");
+        assert_eq!(world.live_rows().await, vec![]);
+        world.stop().await;
+    });
+}
+
+#[test]
+fn a_truncation_that_failed_is_made_good_by_the_next_one() {
+    on_a_failing_disk(async |env, disk, root| {
+        for (operation, path_has) in [("rename", "Checkpoint-"), ("open", "_txn_")] {
+            let root = root.join(operation);
+            let mut params = calm();
+            params.allow_auto_snapshot = false;
+            let world = World::start(&env, &root, schema(params.clone())).await;
+            world.write(insert(1, 0, 1_000, "truncated")).await;
+            world.flush().await;
+            world.write(insert(2, 0, 1_000, "truncated, in memory")).await;
+            disk.refuse(operation, path_has, 1);
+            assert!(world.shards[0].truncate(ROWS, 2_000_000).await.is_err());
+            assert_eq!(disk.heal(), 0);
+            world.shards[0].truncate(ROWS, 3_000_000).await.expect("a healthy disk truncates");
+            world.kill().await;
+            let world = World::start(&env, &root, schema(params)).await;
+            assert_eq!(world.live_rows().await, vec![], "{operation}");
+            world.stop().await;
+        }
+    });
+}

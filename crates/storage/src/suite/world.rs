@@ -64,6 +64,13 @@ pub(super) fn rows_table(params: TableParams) -> Table {
     Table::new(ROWS, KEYSPACE, "rows", columns, params)
 }
 
+/// As the rows' table, under another name and id.
+#[cfg(test)]
+pub(super) fn rows_table_called(name: &str, id: u128) -> Table {
+    let columns = rows_table(calm()).columns().to_vec();
+    Table::new(TableId(Uuid::from_u128(id)), KEYSPACE, name, columns, calm())
+}
+
 fn counters_table() -> Table {
     let column = |id, name: &str, kind, ty| Column { id: ColumnId(id), name: name.into(), kind, ty };
     let columns = vec![
@@ -172,6 +179,13 @@ impl World {
     pub fn shard_of(&self, key: &PartitionKey) -> &Rc<Storage> {
         let shard_count = u32::try_from(self.shards.len()).expect("a handful of shards");
         &self.shards[shard_of(key.token(), shard_count) as usize]
+    }
+
+    #[cfg(test)]
+    pub async fn write_to(&self, id: u128, partition: Partition) {
+        let mutation = Mutation { table: TableId(Uuid::from_u128(id)), schema_epoch: 1, partition };
+        let shard = Rc::clone(self.shard_of(&mutation.partition.key));
+        shard.apply(&self.context(), vec![mutation]).await.expect("a healthy node takes a write");
     }
 
     pub async fn try_write(&self, partition: Partition) -> Result<(), StorageError> {
