@@ -41,6 +41,9 @@ struct Forward {
 
 /// A batch is cut after so many markers without rows, so that it stays small.
 pub(crate) const MARKERS_MAX: usize = 1024;
+/// A batch is cut once its items take so many bytes in the file: a merge of 32 files then holds some 8 MiB beside 32 rows,
+/// however large the rows are.
+pub(crate) const BATCH_BYTES_MAX: u64 = 256 << 10;
 /// So many items are decoded or skipped before others may run.
 const ITEMS_PER_TURN: u32 = 512;
 
@@ -77,7 +80,7 @@ impl PartitionCursor {
         &self.header
     }
 
-    /// Rows and markers of a slice in reading direction, at most `rows_max` rows (at least one); markers are clipped to
+    /// Rows and markers of a slice in reading direction, at most `rows_max` rows or some 256 KiB (at least one row); markers are clipped to
     /// the slice. `resume` is what is left of the slice, `None` at its end; a cut batch closes its open marker at the cut
     /// and the next one opens it again.
     ///
@@ -104,6 +107,7 @@ impl PartitionCursor {
         let mut items = Vec::new();
         let mut rows = 0;
         let mut is_opened = false;
+        let mut items_at = at;
         let resume = loop {
             let Some(head) = self.reader.head(at).await? else {
                 close(&mut items, &slice.end, open, is_opened);
@@ -118,13 +122,15 @@ impl PartitionCursor {
             }
             if !is_opened {
                 is_opened = true;
+                items_at = at;
                 items.extend(opening(&slice.start, open));
             }
             if end <= head.order() {
                 close(&mut items, &slice.end, open, true);
                 break None;
             }
-            if rows == rows_max || MARKERS_MAX <= items.len() - rows {
+            let is_large = 0 < rows && BATCH_BYTES_MAX <= at - items_at;
+            if rows == rows_max || is_large || MARKERS_MAX <= items.len() - rows {
                 let cut = cut(&mut items, Direction::Forward, open);
                 break cut.map(|cut| Slice { start: cut, end: slice.end.clone() });
             }

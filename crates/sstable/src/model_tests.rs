@@ -625,6 +625,44 @@ fn an_index_that_ends_early_is_damage_and_not_the_end_of_the_data() {
 }
 
 #[test]
+fn batches_of_large_rows_are_cut_by_their_bytes_and_add_up_to_the_whole() {
+    let env = RealEnv::start_default().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    block_on(async {
+        let column = |id, name: &str, ty, kind| Column { id: ColumnId(id), name: name.into(), kind, ty };
+        let columns = vec![
+            column(1, "k", CqlType::Int, ColumnKind::PartitionKey { position: 0 }),
+            column(2, "c", CqlType::Int, ColumnKind::Clustering { position: 0, descending: false }),
+            column(3, "v", CqlType::Blob, ColumnKind::Regular),
+        ];
+        let table = Arc::new(Table::new(TableId(uuid::Uuid::nil()), "ks", "t", columns, TableParams::default()));
+        let mut partition = Partition::new(PartitionKey::new(&1i32.to_be_bytes()));
+        for number in 0..40i32 {
+            let bytes = if number % 10 == 0 { 400 << 10 } else { 30 << 10 };
+            let row = partition.row_mut(&table.clustering_types().clustering(&[number.to_be_bytes()]));
+            row.add_cell(ColumnId(3), Cell::live(7, Blob::from(vec![number as u8; bytes])));
+        }
+        partition.delete_range(Slice::all(), DeletionTime { timestamp: 5, local_secs: 1_000 });
+        let descriptor = Descriptor::new(directory.path(), Generation::Sequence(1));
+        let partitions = [(partition.key.clone(), partition.clone())].into();
+        write(&env, &descriptor, &table, &partitions, WriterOptions::default()).await;
+        let sstable = SsTable::open(&env, descriptor, table, ChunkCache::new(0)).await.unwrap();
+        for direction in [Direction::Forward, Direction::Reversed] {
+            let mut cursor = sstable.partition(&partition.key, true).await.unwrap().unwrap();
+            let (mut items, mut left) = (Vec::new(), Some(Slice::all()));
+            while let Some(slice) = left {
+                let batch = cursor.fill(&slice, direction, usize::MAX).await.unwrap();
+                let rows = batch.items.iter().filter(|item| matches!(item, Unfiltered::Row(_))).count();
+                assert!((1..=9).contains(&rows), "{rows} rows of at least 30 KiB");
+                items.extend(batch.items);
+                left = batch.resume;
+            }
+            assert_same(&joined(items), &partition.unfiltered(&Slice::all(), direction, usize::MAX).items);
+        }
+    });
+}
+
+#[test]
 fn a_missing_summary_is_made_anew_from_the_index() {
     with_simple_file(async |env, descriptor, table| {
         env.disk().remove_file(&descriptor.path(Component::Summary)).await.unwrap();

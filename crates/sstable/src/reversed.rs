@@ -6,7 +6,7 @@
 
 use helenus_data::{Batch, DeletionTime, Direction, Marker, Slice, Unfiltered};
 
-use crate::cursor::{MARKERS_MAX, PartitionCursor, change, cut, opening};
+use crate::cursor::{BATCH_BYTES_MAX, MARKERS_MAX, PartitionCursor, change, cut, opening};
 use crate::decode::{Head, Position};
 use crate::error::SsTableError;
 
@@ -56,7 +56,7 @@ impl Reversed {
             None => Self::seek(cursor, end).await?,
         };
         let mut items: Vec<Unfiltered> = opening(&slice.end, reading.open).into_iter().collect();
-        let mut rows = 0;
+        let (mut rows, mut bytes) = (0, 0);
         let resume = loop {
             let Some(next) = reading.pending.last() else {
                 if reading.block == 0 {
@@ -71,14 +71,16 @@ impl Reversed {
                 items.extend(change(slice.start.clone(), reading.open, DeletionTime::LIVE));
                 break None;
             }
-            if rows == rows_max || MARKERS_MAX <= items.len() - rows {
+            if rows == rows_max || BATCH_BYTES_MAX <= bytes || MARKERS_MAX <= items.len() - rows {
                 let cut = cut(&mut items, Direction::Reversed, reading.open);
                 break cut.map(|cut| Slice { start: slice.start.clone(), end: cut });
             }
             match reading.pending.pop() {
                 Some(Pending::Row { at, head }) => {
+                    let item_bytes = head.item_bytes() as u64;
                     if let Some(row) = cursor.reader.item(head, at).await? {
                         rows += 1;
+                        bytes += item_bytes;
                         items.push(row);
                     }
                 }
