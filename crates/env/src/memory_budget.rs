@@ -136,6 +136,17 @@ impl MemoryBudget {
     pub fn refused_count(&self) -> u64 {
         self.shared.lock().refused_count
     }
+
+    /// Whether less than a quarter of the node's memory is left for requests of this shard: time to hold back those
+    /// that can wait.
+    pub fn is_scarce(&self) -> bool {
+        let idle_bytes = {
+            let account = self.shared.lock();
+            account.owned_bytes.saturating_sub(account.used_bytes + self.shared.reserve_bytes)
+        };
+        let node = &self.shared.node;
+        idle_bytes.saturating_add(node.unassigned_bytes()) < node.total_bytes / 4
+    }
 }
 
 impl Shared {
@@ -194,6 +205,12 @@ pub struct MemoryPermit {
     bytes: u64,
 }
 
+impl std::fmt::Debug for MemoryPermit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("MemoryPermit").field("class", &self.class).field("bytes", &self.bytes).finish()
+    }
+}
+
 impl MemoryPermit {
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -207,6 +224,13 @@ impl MemoryPermit {
         self.shared.take(self.class, bytes)?;
         self.bytes += bytes;
         Ok(())
+    }
+
+    /// Takes over what `other` holds, which was granted by the same budget to the same class.
+    pub fn absorb(&mut self, other: MemoryPermit) {
+        assert!(Arc::ptr_eq(&self.shared, &other.shared) && self.class == other.class, "permits of one budget");
+        let mut other = other;
+        self.bytes += std::mem::take(&mut other.bytes); // It gives nothing back when it is dropped now.
     }
 
     /// Gives all but `bytes` back; nothing when it holds less.
@@ -256,6 +280,27 @@ mod tests {
         assert_eq!(permit.bytes(), 8 * MIB);
         permit.shrink_to(MIB);
         assert_eq!(budget.used_bytes(), MIB);
+    }
+
+    #[test]
+    fn a_permit_that_takes_over_another_gives_both_back() {
+        let budget = budget(8 * MIB, 0);
+        let mut permit = budget.try_acquire(2 * MIB).unwrap();
+        permit.absorb(budget.try_acquire(3 * MIB).unwrap());
+        assert_eq!((permit.bytes(), budget.used_bytes()), (5 * MIB, 5 * MIB));
+        drop(permit);
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn memory_is_scarce_when_a_quarter_is_left() {
+        let budget = budget(16 * MIB, 0);
+        let half = budget.try_acquire(8 * MIB).unwrap();
+        assert!(!budget.is_scarce());
+        let more = budget.try_acquire(5 * MIB).unwrap();
+        assert!(budget.is_scarce());
+        drop((half, more));
+        assert!(!budget.is_scarce());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Request context: what every request carries from the socket to the disk and back.
 //!
-//! Role: made at admission, handed down by reference and, as a clone without the permit, to other shards and replicas.
+//! Role: made at admission, handed down by reference and, as a clone without the memory, to other shards and replicas.
 //! Queues drop what has passed its deadline; long reads look at it between batches.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use helenus_env::{Env, Instant, MemoryPermit, SchedulingGroup};
+use helenus_env::{Env, Instant, MemoryPermit, Overloaded, SchedulingGroup};
 use helenus_schema::SchemaSnapshot;
 
 use crate::error::StorageError;
@@ -17,10 +18,30 @@ pub struct RequestContext {
     pub group: SchedulingGroup,
     pub schema: Arc<SchemaSnapshot>,
     pub trace: TraceSink,
+    /// Whether the node works for itself and not for a client.
+    pub is_internal: bool,
     /// `None` for the node's own work and for anonymous sessions.
     pub role: Option<Arc<str>>,
-    /// Memory granted to the request; given back when the context is dropped.
-    pub permit: Option<MemoryPermit>,
+    /// Given back when the context is dropped; `None` for work that is not counted.
+    pub memory: Option<RequestMemory>,
+}
+
+/// Memory granted to one request. It grows with what the request holds, and goes on with its answer.
+pub struct RequestMemory {
+    permit: RefCell<MemoryPermit>,
+    bytes_max: u64,
+}
+
+impl RequestMemory {
+    /// `bytes_max` is what one request may have of the node's memory, so that one does not take it all.
+    #[must_use]
+    pub fn new(permit: MemoryPermit, bytes_max: u64) -> Self {
+        Self { permit: RefCell::new(permit), bytes_max }
+    }
+
+    pub fn into_permit(self) -> MemoryPermit {
+        self.permit.into_inner()
+    }
 }
 
 impl RequestContext {
@@ -32,12 +53,13 @@ impl RequestContext {
             group: SchedulingGroup::Statement,
             schema,
             trace: TraceSink::Off,
+            is_internal: true,
             role: None,
-            permit: None,
+            memory: None,
         }
     }
 
-    /// The same request on another shard: everything but the memory permit, which stays where it was granted.
+    /// The same request on another shard: everything but the memory, which stays where it was granted.
     #[must_use]
     pub fn share(&self) -> Self {
         Self {
@@ -45,8 +67,32 @@ impl RequestContext {
             group: self.group,
             schema: Arc::clone(&self.schema),
             trace: self.trace.clone(),
+            is_internal: self.is_internal,
             role: self.role.clone(),
-            permit: None,
+            memory: None,
+        }
+    }
+
+    /// Asks for memory beside what was granted at admission.
+    ///
+    /// # Errors
+    /// [`Overloaded`]: the node, or one request's share of it, has no more. What was granted before stays.
+    pub fn grow_memory(&self, bytes: u64) -> Result<(), Overloaded> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        let mut permit = memory.permit.borrow_mut();
+        let free_bytes = memory.bytes_max.saturating_sub(permit.bytes());
+        if free_bytes < bytes {
+            return Err(Overloaded { requested_bytes: bytes, free_bytes });
+        }
+        permit.try_grow(bytes)
+    }
+
+    /// Gives back what [`Self::grow_memory`] granted.
+    pub fn shrink_memory(&self, bytes: u64) {
+        if let Some(memory) = &self.memory {
+            let mut permit = memory.permit.borrow_mut();
+            let left = permit.bytes().saturating_sub(bytes);
+            permit.shrink_to(left);
         }
     }
 

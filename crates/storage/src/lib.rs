@@ -36,7 +36,7 @@ mod storage;
 pub mod suite;
 
 pub use config::{CommitLogSync, DamagePolicy, DescribeTable, StorageConfig};
-pub use context::{RequestContext, TraceCollection, TraceEvent, TraceSink};
+pub use context::{RequestContext, RequestMemory, TraceCollection, TraceEvent, TraceSink};
 pub use error::StorageError;
 pub use flush::FlushReason;
 pub use metrics::{

@@ -45,6 +45,13 @@ impl Cluster {
         Ok(())
     }
 
+    /// Clients' requests only: the node's own, such as the batchlog's replay, say nothing about routing.
+    fn count_cross_shard(&self, context: &RequestContext) {
+        if !context.is_internal {
+            ClusterMetrics::count(&self.metrics.cross_shard_requests);
+        }
+    }
+
     /// Sends to another shard and waits for its answer until the request's deadline.
     async fn ask<T>(
         &self,
@@ -53,7 +60,7 @@ impl Cluster {
         request: ShardRequest,
         answer: Reply<Result<T, StorageError>>,
     ) -> Result<T, ClusterError> {
-        ClusterMetrics::count(&self.metrics.cross_shard_requests);
+        self.count_cross_shard(context);
         let exchange = async {
             let sender = &self.links.senders[shard as usize];
             sender.send(request).await.map_err(|_| ClusterError::ShardGone { shard })?;

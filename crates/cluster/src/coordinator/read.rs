@@ -108,7 +108,7 @@ impl Cluster {
             ClusterMetrics::count(&self.metrics.local_requests);
             return Ok(Reading::Here(Box::new(command)));
         }
-        ClusterMetrics::count(&self.metrics.cross_shard_requests);
+        self.count_cross_shard(context);
         let (reply_to, answer) = reply();
         let request = ShardRequest::Read { context: context.share(), command, reply: reply_to };
         let sender = &self.links.senders[shard as usize];
