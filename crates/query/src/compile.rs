@@ -41,7 +41,23 @@ pub(crate) enum Plan {
     Other(Box<Statement>),
 }
 
+/// A longer statement takes more than a millisecond to parse, and is parsed beside the shard.
+const SHARD_TEXT_BYTES_MAX: usize = 32 << 10;
+
 impl Compiled {
+    /// As [`Self::new`], without holding up the shard however long the statement is.
+    ///
+    /// # Errors
+    /// See [`Self::new`].
+    pub async fn of_text(schema: &Arc<SchemaSnapshot>, env: &Env, text: &str, keyspace: Option<&str>) -> Result<Self> {
+        if text.len() <= SHARD_TEXT_BYTES_MAX {
+            return Self::new(schema, env, text, keyspace);
+        }
+        let (schema, own_env, text) = (Arc::clone(schema), env.clone(), text.to_owned());
+        let keyspace = keyspace.map(str::to_owned);
+        env.run_blocking(move || Self::new(&schema, &own_env, &text, keyspace.as_deref())).await
+    }
+
     /// Parses and checks `text`, for a session that uses `keyspace`.
     ///
     /// # Errors

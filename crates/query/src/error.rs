@@ -28,6 +28,9 @@ pub enum QueryError {
     /// 0x0000: Cassandra fails with an internal error here, and so do we.
     #[error("{0}")]
     Server(String),
+    /// 0x1001: what the request would hold does not fit into the memory that is left.
+    #[error("{0}")]
+    Overloaded(String),
     /// 0x2500.
     #[error(
         "Prepared query with ID {} not found (either the query was not prepared on this host (maybe the host has been \

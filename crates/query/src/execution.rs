@@ -105,10 +105,10 @@ impl<'x> Execution<'x> {
             }
             Plan::Other(statement) => {
                 let result = self.run_other(statement, &mut warnings).await?;
-                return Ok(QueryOutcome { result, warnings });
+                return Ok(QueryOutcome { result, warnings, memory: None });
             }
         };
-        Ok(QueryOutcome { result: rows.map_or(QueryResult::Void, QueryResult::Rows), warnings })
+        Ok(QueryOutcome { result: rows.map_or(QueryResult::Void, QueryResult::Rows), warnings, memory: None })
     }
 
     async fn run_other(&self, statement: &Statement, warnings: &mut Vec<String>) -> Result<QueryResult> {

@@ -18,6 +18,7 @@ mod processor;
 mod registry;
 mod restrictions;
 mod select;
+mod stored;
 mod terms;
 
 pub use config::QueryConfig;
@@ -25,3 +26,4 @@ pub use error::{QueryError, Result};
 pub use outcome::{PreparedOutcome, QueryOutcome, QueryResult, Session};
 pub use processor::QueryProcessor;
 pub use registry::PreparedRegistry;
+pub use stored::Preloaded;

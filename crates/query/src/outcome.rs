@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use helenus_env::MemoryPermit;
 use helenus_protocol::{Prepared, Rows, SchemaChange};
 
 /// What the requests of one connection share. Clones share the warning's memory, so that it comes once a connection.
@@ -46,6 +47,8 @@ impl Session {
 pub struct QueryOutcome {
     pub result: QueryResult,
     pub warnings: Vec<String>,
+    /// What the request was granted, its rows among it: to be kept for as long as they are.
+    pub memory: Option<MemoryPermit>,
 }
 
 #[derive(Debug)]
@@ -74,6 +77,6 @@ impl std::ops::Deref for PreparedOutcome {
 
 impl From<PreparedOutcome> for QueryOutcome {
     fn from(outcome: PreparedOutcome) -> Self {
-        Self { result: QueryResult::Prepared(outcome.prepared), warnings: outcome.warnings }
+        Self { result: QueryResult::Prepared(outcome.prepared), warnings: outcome.warnings, memory: None }
     }
 }

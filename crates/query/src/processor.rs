@@ -1,10 +1,9 @@
 //! Query processor: a shard's entry for statements: QUERY, PREPARE, EXECUTE, BATCH.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use helenus_cluster::Cluster;
@@ -13,7 +12,8 @@ use helenus_protocol::{
     Batch, BatchKind as MessageBatchKind, BatchStatement, BoundValues, Prepared, QueryParameters, Rows,
     Value as BoundValue,
 };
-use helenus_storage::RequestContext;
+use helenus_schema::SchemaSnapshot;
+use helenus_storage::{RequestContext, RequestMemory};
 use helenus_types::composite;
 use smallvec::SmallVec;
 
@@ -23,12 +23,10 @@ use crate::error::{QueryError, Result, ensure, invalid};
 use crate::execution::Execution;
 use crate::modify::{BatchKind, BatchStatementRef, ModifyPlan, execute_batch};
 use crate::outcome::{PreparedOutcome, QueryOutcome, QueryResult, Session};
-use crate::registry::{PreparedEntry, PreparedId, PreparedRegistry, prepared_id};
+use crate::registry::{Life, PreparedEntry, PreparedId, PreparedRegistry, prepared_id};
 use crate::select::{empty_metadata_id, plain_metadata_id};
+use crate::stored::{self, Changes, Preloaded};
 use crate::terms::{Bind, Value};
-
-/// Plans that a shard keeps; beyond it all go and are compiled again when asked for.
-const PLANS_MAX: usize = 20_000;
 
 type Values<'v> = SmallVec<[Value<'v>; 8]>;
 
@@ -37,7 +35,10 @@ pub struct QueryProcessor {
     pub(crate) cluster: Rc<Cluster>,
     pub(crate) config: QueryConfig,
     pub(crate) registry: Arc<PreparedRegistry>,
+    /// Plans of entries that the registry holds; those of others go with the next look at it.
     plans: RefCell<HashMap<PreparedId, Rc<PreparedPlan>, rapidhash::fast::RandomState>>,
+    /// Of the registry's removals, those that `plans` has followed.
+    removals_seen: Cell<u64>,
 }
 
 struct PreparedPlan {
@@ -48,7 +49,7 @@ struct PreparedPlan {
 impl QueryProcessor {
     #[must_use]
     pub fn new(cluster: Rc<Cluster>, config: QueryConfig, registry: Arc<PreparedRegistry>) -> Rc<Self> {
-        Rc::new(Self { cluster, config, registry, plans: RefCell::default() })
+        Rc::new(Self { cluster, config, registry, plans: RefCell::default(), removals_seen: Cell::new(0) })
     }
 
     /// Serves a QUERY.
@@ -66,13 +67,14 @@ impl QueryProcessor {
         let keyspace = self.request_keyspace(session, &context, parameters)?;
         let env = self.cluster.env();
         context.trace.record(env, || format!("Parsing {text}"));
-        let compiled = Compiled::new(&context.schema, env, text, keyspace)?;
+        let compiled = Compiled::of_text(&context.schema, env, text, keyspace).await?;
         context.trace.record(env, || "Preparing statement".to_owned());
         let context = compiled.with_timeout(env, context);
         let values = ordered_values(&compiled, &parameters.values);
         ensure!(values.len() == compiled.marker_count(), "Invalid amount of bind variables");
         let execution = Execution::new(self, session, keyspace, &context, parameters)?;
         let mut outcome = execution.run(&compiled, &values).await?;
+        outcome.memory = context.memory.map(RequestMemory::into_permit);
         if let QueryResult::SetKeyspace(keyspace) = &outcome.result {
             session.keyspace = Some(keyspace.as_str().into());
         }
@@ -88,7 +90,6 @@ impl QueryProcessor {
     ///
     /// # Errors
     /// See [`QueryError`].
-    #[expect(clippy::unused_async, reason = "statements will be stored once they survive a restart")]
     pub async fn prepare(&self, session: &Session, text: &str, keyspace: Option<&str>) -> Result<PreparedOutcome> {
         let schema = self.cluster.schema();
         let own;
@@ -101,32 +102,9 @@ impl QueryProcessor {
             }
         };
         let keyspace = session.keyspace.as_deref();
-        let compiled = Compiled::new(&schema, self.cluster.env(), text, keyspace)?;
-        let budget = self.config.prepared_cache_bytes;
-        if budget < text.len() {
-            let start: String = text.chars().take(200).collect();
-            return Err(invalid!(
-                "Prepared statement of size {} bytes is larger than allowed maximum of {} MB: {start}...",
-                text.len(),
-                budget >> 20
-            ));
-        }
-        let entry = Arc::new(PreparedEntry {
-            text: text.into(),
-            session_keyspace: keyspace.map(Box::from),
-            statement_keyspace: compiled.keyspace.clone(),
-            is_fully_qualified: compiled.is_fully_qualified,
-            is_batch: matches!(compiled.plan, Plan::Batch(_)),
-            tables: compiled.tables.clone(),
-            result_metadata_id: compiled.result_metadata_id(),
-            used: AtomicU64::new(self.cluster.env().monotonic().as_nanos()),
-        });
-        // Under both ids: clients that knew the other one from elsewhere need not prepare again.
-        let unqualified = prepared_id(text, None);
-        let qualified = prepared_id(text, keyspace);
-        let is_known = self.registry.contains(&unqualified, &schema) && self.registry.contains(&qualified, &schema);
-        self.registry.put(unqualified, &entry, &schema, budget);
-        self.registry.put(qualified, &entry, &schema, budget);
+        let compiled = Compiled::of_text(&schema, self.cluster.env(), text, keyspace).await?;
+        let (entry, is_known) = self.store(&schema, text, keyspace, &compiled).await?;
+        let (unqualified, qualified) = (prepared_id(text, None), prepared_id(text, keyspace));
         let mut warnings = Vec::new();
         let id = if compiled.is_fully_qualified { unqualified } else { qualified };
         let is_told = compiled.is_fully_qualified || (is_known && keyspace.is_some());
@@ -144,6 +122,102 @@ impl QueryProcessor {
         Ok(PreparedOutcome { prepared, warnings })
     }
 
+    /// Puts a statement into the registry and into `system.prepared_statements`, under the id with the keyspace and the one
+    /// without: clients that knew the other one from elsewhere need not prepare again. Answers the entry of the id that
+    /// clients are told, and whether both were known.
+    async fn store(
+        &self,
+        schema: &SchemaSnapshot,
+        text: &str,
+        keyspace: Option<&str>,
+        compiled: &Compiled,
+    ) -> Result<(Arc<PreparedEntry>, bool)> {
+        let unqualified = self.entry(text, keyspace, None, compiled);
+        let budget = self.config.prepared_cache_bytes;
+        if budget < unqualified.bytes() {
+            let start: String = text.chars().take(200).collect();
+            return Err(invalid!(
+                "Prepared statement of size {} bytes is larger than allowed maximum of {} MB: {start}...",
+                unqualified.bytes(),
+                budget >> 20
+            ));
+        }
+        let told = if compiled.is_fully_qualified { None } else { keyspace };
+        let mut changes = Changes::default();
+        let mut entry = None;
+        let mut is_known = true;
+        let mut logged_keyspaces = vec![None];
+        logged_keyspaces.extend(keyspace.map(Some));
+        for logged in logged_keyspaces {
+            let id = prepared_id(text, logged);
+            is_known &= self.registry.contains(&id, schema);
+            let new = Arc::new(PreparedEntry { logged_keyspace: logged.map(Box::from), ..unqualified.clone() });
+            let put = self.registry.put(id, &new, schema, budget);
+            if put.is_new {
+                changes.added.push((id, Arc::clone(&new)));
+            }
+            changes.removed.extend(put.evicted);
+            if logged == told {
+                entry = Some(self.registry.get(&id).unwrap_or(new));
+            }
+        }
+        stored::write(&self.cluster, changes).await;
+        Ok((entry.unwrap_or_else(|| Arc::new(unqualified)), is_known))
+    }
+
+    fn entry(&self, text: &str, keyspace: Option<&str>, logged: Option<&str>, compiled: &Compiled) -> PreparedEntry {
+        PreparedEntry {
+            text: text.into(),
+            session_keyspace: keyspace.map(Box::from),
+            logged_keyspace: logged.map(Box::from),
+            statement_keyspace: compiled.keyspace.clone(),
+            is_fully_qualified: compiled.is_fully_qualified,
+            is_batch: matches!(compiled.plan, Plan::Batch(_)),
+            tables: compiled.tables.clone(),
+            result_metadata_id: compiled.result_metadata_id(),
+            life: Life::begin(self.cluster.env().monotonic().as_nanos()),
+        }
+    }
+
+    /// Knows again what was prepared when the node stopped; run on one shard, before clients are served. What cannot be
+    /// prepared any more is removed. Answers what is known now.
+    ///
+    /// # Errors
+    /// When `system.prepared_statements` cannot be read.
+    pub async fn preload(&self) -> Result<Vec<Preloaded>> {
+        let schema = self.cluster.schema();
+        let budget = self.config.prepared_cache_bytes;
+        let (mut preloaded, mut changes) = (Vec::new(), Changes::default());
+        for Preloaded { id, text, keyspace } in stored::read(&self.cluster).await? {
+            let compiled = match Compiled::of_text(&schema, self.cluster.env(), &text, keyspace.as_deref()).await {
+                Ok(compiled) => compiled,
+                Err(error) => {
+                    // One that does not name its keyspace is stored under its other id, too, which works.
+                    tracing::info!(%error, statement = text, "a prepared statement is not valid any more and is removed");
+                    changes.removed.push(id);
+                    continue;
+                }
+            };
+            let entry = Arc::new(self.entry(&text, keyspace.as_deref(), keyspace.as_deref(), &compiled));
+            changes.removed.extend(self.registry.put(id, &entry, &schema, budget).evicted);
+            if !compiled.is_fully_qualified && keyspace.is_some() {
+                let unqualified = Arc::new(PreparedEntry { logged_keyspace: None, ..PreparedEntry::clone(&entry) });
+                let id = prepared_id(&text, None);
+                changes.removed.extend(self.registry.put(id, &unqualified, &schema, budget).evicted);
+            }
+            preloaded.push(Preloaded { id, text, keyspace });
+        }
+        stored::write(&self.cluster, changes).await;
+        Ok(preloaded)
+    }
+
+    /// Forgets, also in `system.prepared_statements`, the statements whose tables are not what they were; run on one shard
+    /// after each change of the schema.
+    pub async fn forget_outdated(&self) {
+        let removed = self.registry.remove_outdated(&self.cluster.schema());
+        stored::write(&self.cluster, Changes { added: Vec::new(), removed }).await;
+    }
+
     /// Serves an EXECUTE.
     ///
     /// # Errors
@@ -156,7 +230,7 @@ impl QueryProcessor {
         parameters: &QueryParameters,
         context: RequestContext,
     ) -> Result<QueryOutcome> {
-        let prepared = self.plan(id, &context)?;
+        let prepared = self.plan(id, &context).await?;
         let PreparedPlan { entry, compiled } = &*prepared;
         context.trace.record(self.cluster.env(), || "Executing prepared statement".to_owned());
         let context = compiled.with_timeout(self.cluster.env(), context);
@@ -178,6 +252,7 @@ impl QueryProcessor {
         let keyspace = entry.session_keyspace.as_deref();
         let execution = Execution::new(self, session, keyspace, &context, parameters)?;
         let mut outcome = execution.run(compiled, &values).await?;
+        outcome.memory = context.memory.map(RequestMemory::into_permit);
         if !warnings.is_empty() {
             warnings.append(&mut outcome.warnings);
             outcome.warnings = warnings;
@@ -217,10 +292,10 @@ impl QueryProcessor {
         let mut plans: Vec<(Rc<PreparedPlan>, Values<'_>)> = Vec::with_capacity(batch.queries.len());
         for query in &batch.queries {
             let plan = match &query.statement {
-                BatchStatement::Prepared(id) => self.plan(id, &context)?,
+                BatchStatement::Prepared(id) => self.plan(id, &context).await?,
                 BatchStatement::Text(text) => {
                     let keyspace = self.request_keyspace(session, &context, parameters)?;
-                    let compiled = Compiled::new(&context.schema, env, text, keyspace)?;
+                    let compiled = Compiled::of_text(&context.schema, env, text, keyspace).await?;
                     Rc::new(PreparedPlan { entry: Arc::new(PreparedEntry::of_text()), compiled })
                 }
             };
@@ -262,7 +337,8 @@ impl QueryProcessor {
             &mut warnings,
         )
         .await?;
-        Ok(QueryOutcome { result: rows.map_or(QueryResult::Void, QueryResult::Rows), warnings })
+        let memory = context.memory.map(RequestMemory::into_permit);
+        Ok(QueryOutcome { result: rows.map_or(QueryResult::Void, QueryResult::Rows), warnings, memory })
     }
 
     /// The shard that holds the partition an EXECUTE is about, when one glance can tell.
@@ -286,39 +362,45 @@ impl QueryProcessor {
     }
 
     /// The plan of a prepared statement for the request's schema.
-    fn plan(&self, id: &[u8], context: &RequestContext) -> Result<Rc<PreparedPlan>> {
+    async fn plan(&self, id: &[u8], context: &RequestContext) -> Result<Rc<PreparedPlan>> {
         let unprepared = || QueryError::Unprepared { id: id.to_vec() };
         let id: &PreparedId = id.try_into().map_err(|_| unprepared())?;
         let now = self.cluster.env().monotonic().as_nanos();
         if let Some(plan) = self.plans.borrow().get(id)
             && plan.compiled.epoch == context.schema.epoch
+            && !plan.entry.is_gone()
         {
             plan.entry.mark_used(now);
             return Ok(Rc::clone(plan));
         }
-        let Some(entry) = self.registry.get(id) else {
-            self.plans.borrow_mut().remove(id);
-            return Err(unprepared());
-        };
+        self.follow_removals();
+        let Some(entry) = self.registry.get(id) else { return Err(unprepared()) };
         if !entry.is_current(&context.schema) {
-            self.registry.remove(id, &entry);
-            self.plans.borrow_mut().remove(id);
+            if self.registry.remove(id, &entry) {
+                stored::write(&self.cluster, Changes { added: Vec::new(), removed: vec![*id] }).await;
+            }
+            self.follow_removals();
             return Err(unprepared());
         }
         entry.mark_used(now);
         let keyspace = entry.session_keyspace.as_deref();
-        let compiled = Compiled::new(&context.schema, self.cluster.env(), &entry.text, keyspace)?;
+        let compiled = Compiled::of_text(&context.schema, self.cluster.env(), &entry.text, keyspace).await?;
         let plan = Rc::new(PreparedPlan { entry, compiled });
         self.keep(*id, Rc::clone(&plan));
         Ok(plan)
     }
 
     fn keep(&self, id: PreparedId, plan: Rc<PreparedPlan>) {
-        let mut plans = self.plans.borrow_mut();
-        if PLANS_MAX <= plans.len() {
-            plans.clear();
+        self.follow_removals();
+        self.plans.borrow_mut().insert(id, plan);
+    }
+
+    /// Lets plans go whose entries went. Entries go many at a time, so this walks seldom.
+    fn follow_removals(&self) {
+        let removals = self.registry.removal_count();
+        if self.removals_seen.replace(removals) != removals {
+            self.plans.borrow_mut().retain(|_, plan| !plan.entry.is_gone());
         }
-        plans.insert(id, plan);
     }
 
     /// The keyspace of unqualified names: the request's own or the session's.
@@ -338,7 +420,7 @@ impl QueryProcessor {
     }
 }
 
-pub(crate) fn check_keyspace(schema: &helenus_schema::SchemaSnapshot, keyspace: &str) -> Result<()> {
+pub(crate) fn check_keyspace(schema: &SchemaSnapshot, keyspace: &str) -> Result<()> {
     ensure!(schema.keyspace(keyspace).is_some(), "Keyspace '{keyspace}' does not exist");
     Ok(())
 }
@@ -392,14 +474,15 @@ impl PreparedEntry {
     /// Stands in for statements of a batch that were sent as text.
     fn of_text() -> Self {
         Self {
-            text: Box::default(),
+            text: Arc::default(),
             session_keyspace: None,
+            logged_keyspace: None,
             statement_keyspace: None,
             is_fully_qualified: true,
             is_batch: false,
             tables: Vec::new(),
             result_metadata_id: [0; 16],
-            used: AtomicU64::new(0),
+            life: Life::default(),
         }
     }
 }

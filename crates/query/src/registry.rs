@@ -1,11 +1,15 @@
 //! Prepared registry: the node's prepared statements, by id. All shards share it.
 //!
-//! It keeps texts; each shard compiles them for itself. A statement goes when its table changes so that Cassandra would
-//! forget it too (clients prepare again when told that an id is unknown), or when the texts take more than their budget:
-//! then those go that were not executed for longest.
+//! It keeps texts; each shard compiles them for itself, and lets a plan go with its entry here. A statement goes when its
+//! table changes so that Cassandra would forget it too (clients prepare again when told that an id is unknown), or when the
+//! statements take more than their budget: then those go that were not executed for longest.
+//!
+//! Invariants
+//! - `bytes` is the sum of what the entries count, and at most the budget once a call returns.
+//! - An entry that was taken out says so: [`PreparedEntry::is_gone`].
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use helenus_schema::{SchemaSnapshot, Table};
@@ -16,8 +20,12 @@ use crate::modify::PrependClock;
 /// MD5 of the text, behind the keyspace when the text does not name it.
 pub type PreparedId = [u8; 16];
 
-/// What an entry costs beside its text: the plans that shards make of it.
+/// What an entry costs, however short its text: names, types, columns, the plan's frame.
 const ENTRY_BYTES: usize = 2 << 10;
+
+/// What a byte of text becomes: itself, and about 13 bytes of plan for a list of numbers (seen with 15,000 of them), which is
+/// as dense as statements get.
+const BYTES_PER_TEXT_BYTE: usize = 14;
 
 /// Entries are marked as used this often at most: the mark is shared by all shards.
 const USED_EVERY_NANOS: u64 = 1_000_000_000;
@@ -26,6 +34,8 @@ const USED_EVERY_NANOS: u64 = 1_000_000_000;
 #[derive(Default)]
 pub struct PreparedRegistry {
     entries: Mutex<Entries>,
+    /// How often an entry was taken out: shards look whether plans of theirs have to go.
+    removals: AtomicU64,
     /// Lists of all shards are prepended to by one clock.
     pub(crate) prepends: PrependClock,
 }
@@ -36,11 +46,13 @@ struct Entries {
     bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PreparedEntry {
-    pub text: Box<str>,
+    pub text: Arc<str>,
     /// In use when it was prepared.
     pub session_keyspace: Option<Box<str>>,
+    /// The keyspace that its id is made with, as `system.prepared_statements` names it.
+    pub logged_keyspace: Option<Box<str>>,
     /// Of its table.
     pub statement_keyspace: Option<Box<str>>,
     pub is_fully_qualified: bool,
@@ -49,18 +61,53 @@ pub(crate) struct PreparedEntry {
     pub tables: Vec<Arc<Table>>,
     /// Of the result that clients of this entry were told about.
     pub result_metadata_id: [u8; 16],
+    pub life: Life,
+}
+
+/// What happens to an entry while it is shared.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
     /// Nanoseconds of the monotonic clock.
-    pub used: AtomicU64,
+    used: AtomicU64,
+    is_gone: AtomicBool,
+}
+
+impl Life {
+    pub fn begin(now_nanos: u64) -> Self {
+        Self { used: AtomicU64::new(now_nanos), is_gone: AtomicBool::new(false) }
+    }
+}
+
+/// A clone is an entry of its own.
+impl Clone for Life {
+    fn clone(&self) -> Self {
+        Self::begin(self.used.load(Ordering::Relaxed))
+    }
+}
+
+/// What [`PreparedRegistry::put`] did.
+#[derive(Debug, Default)]
+pub(crate) struct Put {
+    /// It was not there, or no longer as good.
+    pub is_new: bool,
+    pub evicted: Vec<PreparedId>,
 }
 
 impl PreparedEntry {
-    fn bytes(&self) -> usize {
-        ENTRY_BYTES + 2 * self.text.len()
+    /// What it counts against `prepared_statements_cache_size`, with its plan.
+    pub fn bytes(&self) -> usize {
+        ENTRY_BYTES + BYTES_PER_TEXT_BYTE * self.text.len()
+    }
+
+    /// Whether the registry holds it no longer.
+    pub fn is_gone(&self) -> bool {
+        self.life.is_gone.load(Ordering::Relaxed)
     }
 
     pub fn mark_used(&self, now_nanos: u64) {
-        if USED_EVERY_NANOS <= now_nanos.saturating_sub(self.used.load(Ordering::Relaxed)) {
-            self.used.store(now_nanos, Ordering::Relaxed);
+        let used = &self.life.used;
+        if USED_EVERY_NANOS <= now_nanos.saturating_sub(used.load(Ordering::Relaxed)) {
+            used.store(now_nanos, Ordering::Relaxed);
         }
     }
 
@@ -93,27 +140,54 @@ impl PreparedRegistry {
     }
 
     /// Keeps what is there already when it is as good.
-    pub(crate) fn put(&self, id: PreparedId, entry: &Arc<PreparedEntry>, schema: &SchemaSnapshot, budget: usize) {
+    pub(crate) fn put(
+        &self,
+        id: PreparedId,
+        entry: &Arc<PreparedEntry>,
+        schema: &SchemaSnapshot,
+        budget: usize,
+    ) -> Put {
         let mut entries = self.entries();
         if entries.by_id.get(&id).is_some_and(|known| known.is_current(schema)) {
-            return;
+            return Put::default();
         }
+        let is_replaced = entries.take_out(&id);
         entries.bytes += entry.bytes();
-        if let Some(old) = entries.by_id.insert(id, Arc::clone(entry)) {
-            entries.bytes -= old.bytes();
+        entries.by_id.insert(id, Arc::clone(entry));
+        let evicted = if budget < entries.bytes { entries.shrink(budget - budget / 8, &id) } else { Vec::new() };
+        if is_replaced || !evicted.is_empty() {
+            self.removals.fetch_add(1, Ordering::Relaxed);
         }
-        if budget < entries.bytes {
-            entries.shrink(budget - budget / 8, &id);
-        }
+        Put { is_new: true, evicted }
     }
 
-    /// Forgets a statement, unless it was prepared anew meanwhile.
-    pub(crate) fn remove(&self, id: &PreparedId, entry: &Arc<PreparedEntry>) {
+    /// Forgets a statement, unless it was prepared anew meanwhile; whether it did.
+    pub(crate) fn remove(&self, id: &PreparedId, entry: &Arc<PreparedEntry>) -> bool {
         let mut entries = self.entries();
-        if entries.by_id.get(id).is_some_and(|known| Arc::ptr_eq(known, entry)) {
-            entries.by_id.remove(id);
-            entries.bytes -= entry.bytes();
+        let is_same = entries.by_id.get(id).is_some_and(|known| Arc::ptr_eq(known, entry));
+        if is_same {
+            entries.take_out(id);
+            self.removals.fetch_add(1, Ordering::Relaxed);
         }
+        is_same
+    }
+
+    /// Forgets the statements whose tables are not what they were.
+    pub(crate) fn remove_outdated(&self, schema: &SchemaSnapshot) -> Vec<PreparedId> {
+        let mut entries = self.entries();
+        let mut outdated: Vec<PreparedId> =
+            entries.by_id.iter().filter(|(_, entry)| !entry.is_current(schema)).map(|(id, _)| *id).collect();
+        outdated.sort_unstable();
+        for id in &outdated {
+            entries.take_out(id);
+        }
+        self.removals.fetch_add(1, Ordering::Relaxed);
+        outdated
+    }
+
+    /// Rises with every entry that is taken out.
+    pub(crate) fn removal_count(&self) -> u64 {
+        self.removals.load(Ordering::Relaxed)
     }
 
     /// How many statements are prepared.
@@ -129,18 +203,28 @@ impl PreparedRegistry {
 }
 
 impl Entries {
-    fn shrink(&mut self, target: usize, keep: &PreparedId) {
+    /// Whether there was such an entry.
+    fn take_out(&mut self, id: &PreparedId) -> bool {
+        let Some(entry) = self.by_id.remove(id) else { return false };
+        self.bytes -= entry.bytes();
+        entry.life.is_gone.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Takes out what was not used for longest, until what is left counts `target` at most.
+    fn shrink(&mut self, target: usize, keep: &PreparedId) -> Vec<PreparedId> {
         let mut oldest: Vec<(u64, PreparedId)> =
-            self.by_id.iter().map(|(id, entry)| (entry.used.load(Ordering::Relaxed), *id)).collect();
+            self.by_id.iter().map(|(id, entry)| (entry.life.used.load(Ordering::Relaxed), *id)).collect();
         oldest.sort_unstable();
+        let mut evicted = Vec::new();
         for (_, id) in oldest.iter().filter(|(_, id)| id != keep) {
             if self.bytes <= target {
                 break;
             }
-            if let Some(entry) = self.by_id.remove(id) {
-                self.bytes -= entry.bytes();
-            }
+            self.take_out(id);
+            evicted.push(*id);
         }
+        evicted
     }
 }
 

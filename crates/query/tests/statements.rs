@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use helenus_cluster::{Boot, Cluster, Founding, NodeAddress, ShardPort, Topology};
 use helenus_env::real::RealEnv;
-use helenus_env::{Env, ShardConfig, shards};
+use helenus_env::{Env, MemoryBudget, NodeMemory, ShardConfig, shards};
 use helenus_protocol::{BoundValues, Consistency, Prepared, QueryParameters, Rows, Value};
 use helenus_query::{PreparedRegistry, QueryConfig, QueryError, QueryOutcome, QueryProcessor, QueryResult, Session};
-use helenus_storage::{RequestContext, Storage, StorageConfig, StorageNode};
+use helenus_storage::{RequestContext, RequestMemory, Storage, StorageConfig, StorageNode};
 
 /// Runs `scenario` on shard 0 of a new node with two shards, then stops it.
 fn run_node<F>(scenario: impl FnOnce(Rc<Cluster>) -> F + Send + 'static)
@@ -205,17 +205,108 @@ fn little_memory_forgets_what_was_not_executed_for_longest() {
         let registry = Arc::new(PreparedRegistry::default());
         let config = QueryConfig { prepared_cache_bytes: 64 << 10, ..QueryConfig::default() };
         let mut client = Client::new(&cluster, &registry, &config);
+        let first = client.prepare("SELECT * FROM system.local").await;
         for number in 0..1000 {
             let text = format!("SELECT * FROM system.local WHERE key = 'local{number}'");
             let prepared = client.prepare(&text).await;
             rows(client.execute(&prepared, BoundValues::default()).await);
         }
         assert!(registry.len() < 100, "{} statements", registry.len());
+        let refused = client.execute(&first, BoundValues::default()).await.expect_err("forgotten");
+        assert!(matches!(refused, QueryError::Unprepared { .. }), "{refused}");
+        let stored = rows(client.ask("SELECT prepared_id FROM system.prepared_statements").await);
+        assert_eq!(stored.row_count as usize, registry.len(), "the table follows the registry");
         let large = "x".repeat(70 << 10);
         let text = format!("SELECT * FROM system.local WHERE key = '{large}'");
         let session = Session::default();
         let refused = client.processor.prepare(&session, &text, None).await.expect_err("too large");
         assert!(refused.to_string().contains("is larger than allowed maximum of 0 MB"), "{refused}");
+    });
+}
+
+#[test]
+fn prepared_statements_are_known_again_after_a_restart_unless_their_tables_changed() {
+    run_clients(|mut first, mut second| async move {
+        let text = "SELECT v FROM ks.t WHERE k = ? AND c = ?";
+        let named = first.prepare(text).await;
+        second.run(&["USE ks", "CREATE TABLE ks.gone (k int PRIMARY KEY)"]).await;
+        let unnamed = second.prepare("SELECT v FROM t WHERE k = ? AND c = ?").await;
+        let gone = second.prepare("SELECT * FROM gone").await;
+        second.run(&["DROP TABLE ks.gone"]).await;
+        second.processor.forget_outdated().await;
+        let stored = rows(first.ask("SELECT logged_keyspace, query_string FROM system.prepared_statements").await);
+        let mut stored: Vec<(String, String)> = stored
+            .iter()
+            .map(|row| {
+                [0, 1].map(|index| row.cell(index).map_or("null".into(), |cell| String::from_utf8_lossy(cell).into()))
+            })
+            .map(|[keyspace, text]| (keyspace, text))
+            .collect();
+        stored.sort_unstable();
+        let unnamed_text = "SELECT v FROM t WHERE k = ? AND c = ?";
+        let expected = [("ks", unnamed_text), ("null", text), ("null", unnamed_text)];
+        assert_eq!(stored, expected.map(|(keyspace, text)| (keyspace.to_owned(), text.to_owned())));
+
+        // What a new process would have: an empty registry and the table.
+        let registry = Arc::new(PreparedRegistry::default());
+        let mut restarted = Client::new(&first.cluster, &registry, &QueryConfig::default());
+        let preloaded = restarted.processor.preload().await.expect("the table is read");
+        assert_eq!(preloaded.len(), 2, "{preloaded:?}");
+        let values = || BoundValues::positional([Value::Set(&int(1)[..]), Value::Set(&int(1)[..])]);
+        for prepared in [&named, &unnamed] {
+            assert_eq!(rows(restarted.execute(prepared, values()).await).cells.as_ref(), [0, 0, 0, 4, 0, 0, 0, 10]);
+        }
+        let refused = restarted.execute(&gone, BoundValues::default()).await.expect_err("its table is gone");
+        assert!(matches!(refused, QueryError::Unprepared { .. }), "{refused}");
+        // The id without the keyspace cannot be compiled by itself, so its row goes, as in Cassandra.
+        let stored = rows(first.ask("SELECT prepared_id FROM system.prepared_statements").await);
+        assert_eq!(stored.row_count, 2);
+    });
+}
+
+#[test]
+fn a_result_that_outgrows_its_memory_is_refused_and_gives_everything_back() {
+    run_clients(|mut first, _| async move {
+        first.run(&["CREATE TABLE ks.wide (k int PRIMARY KEY, v text)"]).await;
+        let large = "x".repeat(100 << 10);
+        for k in 0..20 {
+            first.run(&[&format!("INSERT INTO ks.wide (k, v) VALUES ({k}, '{large}')")]).await;
+        }
+        let budget = MemoryBudget::new(NodeMemory::new(8 << 20), 0).expect("there is memory");
+        let mut ask = async |text: &str, bytes_max: u64| {
+            let memory = RequestMemory::new(budget.try_acquire(4 << 10).expect("there is memory"), bytes_max);
+            let context = RequestContext { memory: Some(memory), ..first.context() };
+            let parameters = QueryParameters::new(Consistency::One);
+            first.processor.query(&mut first.session, text, &parameters, context).await
+        };
+        let texts = [
+            "SELECT v AS a, v AS b, v AS c FROM ks.wide",
+            "SELECT JSON v AS a, v AS b, v AS c FROM ks.wide",
+            "SELECT v AS a, v AS b, v AS c, k FROM ks.wide WHERE k IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)",
+        ];
+        for text in texts {
+            let refused = ask(text, u64::MAX).await.expect_err("6 MB, and twice for a moment");
+            assert!(matches!(refused, QueryError::Overloaded(_)), "{text}: {refused}");
+            assert_eq!(budget.used_bytes(), 0);
+        }
+        let refused = ask("SELECT v FROM ks.wide", 1 << 20).await.expect_err("more than one request may have");
+        assert!(matches!(refused, QueryError::Overloaded(_)), "{refused}");
+        let outcome = ask("SELECT v FROM ks.wide", u64::MAX).await.expect("2 MB fit");
+        let held = outcome.memory.as_ref().map_or(0, helenus_env::MemoryPermit::bytes);
+        assert!((4_000_000..6_000_000).contains(&held), "{held} bytes are held for the answer");
+        drop(outcome);
+        assert_eq!(budget.used_bytes(), 0);
+    });
+}
+
+#[test]
+fn a_long_statement_is_compiled_as_a_short_one() {
+    run_clients(|mut first, _| async move {
+        let numbers = (0..20_000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+        let text = format!("SELECT v FROM ks.t WHERE k = 1 AND c IN ({numbers})");
+        assert_eq!(rows(first.ask(&text).await).row_count, 1);
+        let error = first.ask(&format!("{text} AND")).await.expect_err("it does not end");
+        assert!(matches!(error, QueryError::Syntax(_)), "{error}");
     });
 }
 

@@ -26,7 +26,21 @@ use crate::terms::{Bind, Term, Value};
 /// Rows that one read for an aggregate or an unpaged result may bring at once; Cassandra's page for aggregates.
 const CHUNK_ROWS: u64 = 10_000;
 /// A read stops after the row that makes its answer this large, so that a chunk of wide rows does not fill the memory.
-const CHUNK_BYTES: usize = 8 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Rows read that need no grant of their own.
+const FREE_CHUNK_BYTES: usize = 4 << 10;
+/// Cells that need no grant of their own: the request's admission covers them.
+const FREE_CELL_BYTES: usize = 2 << 10;
+/// Memory is asked for in steps of so many cells' bytes.
+const GRANT_BYTES: usize = 16 << 10;
+/// A result is there twice for a moment: when its buffer grows, when it is encoded, when it is framed.
+const CELL_COPIES: usize = 2;
+/// Blobs become two digits a byte, other values less; a copy on the way.
+const JSON_EXPANSION: usize = 4;
+/// The longest message that drivers take is 256 MiB (`Frame.MAX_FRAME_LENGTH` of the Java driver); names of columns and a
+/// paging state want a little of it.
+const RESULT_BYTES_MAX: usize = 255 << 20;
 
 /// What an execution is asked for, apart from the bound values.
 pub struct SelectRequest<'r> {
@@ -50,14 +64,17 @@ struct GroupLimits {
 /// Collects encoded rows.
 pub(crate) struct RowSink<'s> {
     selection: &'s Selection,
+    context: &'s RequestContext,
     pub cells: BytesMut,
     pub row_count: u32,
+    /// Cells may grow this long before memory for more is asked for.
+    granted: usize,
 }
 
 impl<'s> RowSink<'s> {
     #[must_use]
-    pub fn new(selection: &'s Selection) -> Self {
-        Self { selection, cells: BytesMut::new(), row_count: 0 }
+    pub fn new(selection: &'s Selection, context: &'s RequestContext) -> Self {
+        Self { selection, context, cells: BytesMut::new(), row_count: 0, granted: FREE_CELL_BYTES }
     }
 
     fn emit<'a>(&mut self, row: &InputRow<'a>, evaluation: &'a Evaluation<'a>) -> Result<()>
@@ -69,31 +86,59 @@ impl<'s> RowSink<'s> {
             for selector in &self.selection.selectors {
                 values.push(selector.value(row, evaluation)?);
             }
-            self.emit_values(&values);
-            return Ok(());
+            return self.emit_values(&values);
         }
         for selector in &self.selection.selectors {
-            write_value(&mut self.cells, selector.value(row, evaluation)?.as_deref());
+            self.write(selector.value(row, evaluation)?.as_deref())?;
         }
         self.row_count += 1;
         Ok(())
     }
 
     /// A row whose values are computed already.
-    pub fn emit_values<V: AsRef<[u8]>>(&mut self, values: &[Option<V>]) {
+    pub fn emit_values<V: AsRef<[u8]>>(&mut self, values: &[Option<V>]) -> Result<()> {
         self.row_count += 1;
         if self.selection.is_json {
-            write_value(&mut self.cells, Some(json_row(self.selection, values).as_bytes()));
-            return;
+            let bytes: usize = values.iter().flatten().map(|value| value.as_ref().len()).sum();
+            self.make_room(JSON_EXPANSION * bytes)?;
+            return self.write(Some(json_row(self.selection, values).as_bytes()));
         }
-        for value in values {
-            write_value(&mut self.cells, value.as_ref().map(AsRef::as_ref));
+        values.iter().try_for_each(|value| self.write(value.as_ref().map(AsRef::as_ref)))
+    }
+
+    fn write(&mut self, value: Option<&[u8]>) -> Result<()> {
+        self.make_room(size_of::<i32>() + value.map_or(0, <[u8]>::len))?;
+        write_value(&mut self.cells, value);
+        Ok(())
+    }
+
+    /// Has memory granted for `bytes` more of cells before they are there.
+    fn make_room(&mut self, bytes: usize) -> Result<()> {
+        let needed = self.cells.len().saturating_add(bytes);
+        if needed <= self.granted {
+            return Ok(());
         }
+        ensure!(
+            needed <= RESULT_BYTES_MAX,
+            "The result is larger than {} MiB, which is more than a message may hold; use paging or ask for less",
+            RESULT_BYTES_MAX >> 20
+        );
+        let step = (needed - self.granted).max(GRANT_BYTES);
+        grow_memory(self.context, CELL_COPIES * step)?;
+        self.granted += step;
+        Ok(())
     }
 
     fn finish(self) -> Rows {
         Rows::new(self.selection.metadata.clone(), self.row_count, self.cells.freeze())
     }
+}
+
+fn grow_memory(context: &RequestContext, bytes: usize) -> Result<()> {
+    context.grow_memory(bytes as u64).map_err(|_| {
+        let text = "The result needs more memory than the node can give to the request now; use paging or ask for less";
+        QueryError::Overloaded(text.to_owned())
+    })
 }
 
 /// `{"k": 1, "\"Name\"": null}`.
@@ -167,6 +212,7 @@ impl SelectPlan {
             now_secs: request.now_secs,
             tombstones_max: config.tombstone_warn_threshold,
             warnings: Vec::new(),
+            chunk_bytes: 0,
         };
         let mut rows = match &self.grouping {
             Some(Grouping::Everything) => reading.everything().await?,
@@ -278,14 +324,22 @@ struct Reading<'r> {
     now_secs: i64,
     tombstones_max: u64,
     warnings: Vec<String>,
+    /// Granted for the chunk that was read last, which is gone when the next one is asked for.
+    chunk_bytes: usize,
 }
 
 impl<'r> Reading<'r> {
     async fn chunk(&mut self, rows: u64) -> Result<Option<Vec<PartitionRows>>> {
+        self.context.shrink_memory(std::mem::take(&mut self.chunk_bytes) as u64);
         let read = self.cursor.next(self.cluster, self.context, self.consistency, rows, CHUNK_BYTES).await?;
         let Some((command, result)) = read else { return Ok(None) };
         if self.tombstones_max < result.stats.tombstones {
             self.warnings.push(tombstones::warning(&self.plan.table, &self.plan.selection, &command, &result));
+        }
+        let bytes: usize = result.partitions.iter().map(partition_bytes).sum();
+        if FREE_CHUNK_BYTES < bytes {
+            grow_memory(self.context, bytes)?;
+            self.chunk_bytes = bytes;
         }
         Ok(Some(result.partitions))
     }
@@ -297,7 +351,7 @@ impl<'r> Reading<'r> {
     /// Rows as they are read.
     async fn plain(&mut self, page_size: Option<u32>, remaining: Option<u32>) -> Result<Rows> {
         let wanted = page_size.into_iter().chain(remaining).min().map_or(u64::MAX, u64::from);
-        let mut sink = RowSink::new(&self.plan.selection);
+        let mut sink = RowSink::new(&self.plan.selection, self.context);
         while u64::from(sink.row_count) < wanted {
             let left = wanted - u64::from(sink.row_count);
             let Some(partitions) = self.chunk(left).await? else { break };
@@ -318,24 +372,32 @@ impl<'r> Reading<'r> {
         let plan = self.plan;
         let Some(ordering) = &plan.ordering else { return self.plain(None, limit).await };
         let mut sorted: Vec<(Values, Values)> = Vec::new();
+        let mut granted = 0;
         while let Some(partitions) = self.chunk(CHUNK_ROWS).await? {
             let evaluation = self.evaluation;
             for partition in &partitions {
                 each_row(plan, partition, self.now_secs, |row, _| {
-                    let key = ordering.columns.iter().map(|index| row.value(*index).map(Cow::into_owned)).collect();
+                    let key: Values =
+                        ordering.columns.iter().map(|index| row.value(*index).map(Cow::into_owned)).collect();
                     let mut values = Vec::with_capacity(plan.selection.selectors.len());
                     for selector in &plan.selection.selectors {
                         values.push(selector.value(row, evaluation)?.map(Cow::into_owned));
                     }
+                    let bytes = values_bytes(&key) + values_bytes(&values);
+                    if granted < bytes {
+                        grow_memory(self.context, GRANT_BYTES.max(bytes))?;
+                        granted += GRANT_BYTES.max(bytes);
+                    }
+                    granted -= bytes;
                     sorted.push((key, values));
                     Ok(())
                 })?;
             }
         }
         sorted.sort_by(|(a, _), (b, _)| ordering.compare(&plan.selection.fetched, a, b));
-        let mut sink = RowSink::new(&plan.selection);
+        let mut sink = RowSink::new(&plan.selection, self.context);
         let count = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        sorted.iter().take(count).for_each(|(_, values)| sink.emit_values(values));
+        sorted.iter().take(count).try_for_each(|(_, values)| sink.emit_values(values))?;
         Ok(sink.finish())
     }
 
@@ -349,8 +411,8 @@ impl<'r> Reading<'r> {
                 each_row(plan, partition, self.now_secs, |row, _| group.add(row, evaluation))?;
             }
         }
-        let mut sink = RowSink::new(&plan.selection);
-        sink.emit_values(&group.output(self.evaluation)?);
+        let mut sink = RowSink::new(&plan.selection, self.context);
+        sink.emit_values(&group.output(self.evaluation)?)?;
         Ok(sink.finish())
     }
 
@@ -364,7 +426,7 @@ impl<'r> Reading<'r> {
         let GroupLimits { page_size, remaining, per_partition } = limits;
         let plan = self.plan;
         let wanted = page_size.into_iter().chain(remaining).min().unwrap_or(u32::MAX);
-        let mut sink = RowSink::new(&plan.selection);
+        let mut sink = RowSink::new(&plan.selection, self.context);
         let mut current: Option<(GroupIdentity, Group<'_>)> = None;
         // A position counts the groups of its partition here, not the rows.
         let (mut last_key, mut groups_in_partition) = match resumed {
@@ -386,7 +448,7 @@ impl<'r> Reading<'r> {
                     if !is_same {
                         let is_new_partition = last_key != identity.key;
                         if let Some((_, group)) = current.take().filter(|(_, group)| !group.is_empty()) {
-                            sink.emit_values(&group.output(evaluation)?);
+                            sink.emit_values(&group.output(evaluation)?)?;
                         }
                         if wanted <= sink.row_count {
                             return Ok(true);
@@ -413,7 +475,7 @@ impl<'r> Reading<'r> {
             }
         }
         if !is_full && let Some((_, group)) = current.filter(|(_, group)| !group.is_empty()) {
-            sink.emit_values(&group.output(self.evaluation)?);
+            sink.emit_values(&group.output(self.evaluation)?)?;
         }
         let remaining = remaining.map(|remaining| remaining.saturating_sub(sink.row_count));
         // A full page may be the last one: the next one is empty then.
@@ -423,6 +485,16 @@ impl<'r> Reading<'r> {
         rows.paging_state = end_of_group.filter(|_| goes_on).map(|position| self.state(position, remaining));
         Ok(rows)
     }
+}
+
+/// About what a partition's rows take of the memory. Cells that were never copied out of a memtable count, too.
+fn partition_bytes(partition: &PartitionRows) -> usize {
+    let rows = partition.static_row.iter().chain(&partition.rows);
+    rows.map(|row| size_of::<Row>() + row.heap_bytes()).sum()
+}
+
+fn values_bytes(values: &Values) -> usize {
+    values.iter().map(|value| size_of::<Option<Vec<u8>>>() + value.as_ref().map_or(0, Vec::len)).sum()
 }
 
 fn position_after(direction: Direction, key: &PartitionKey, row: Option<&Row>, rows_in_partition: u64) -> ReadPosition {
