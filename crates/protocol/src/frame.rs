@@ -172,6 +172,9 @@ impl FrameEncoder {
     /// # Panics
     /// When `envelopes` does not end where its last envelope ends: only our own encoders fill it.
     pub fn encode(&self, envelopes: &[u8], out: &mut BytesMut) {
+        let overhead_bytes = self.format.header_bytes() + CRC32_BYTES;
+        // At once: a buffer that doubles step by step would hold a large answer three times.
+        out.reserve(envelopes.len() + (envelopes.len() / PAYLOAD_BYTES_MAX + 1) * overhead_bytes);
         let mut rest = envelopes;
         while !rest.is_empty() {
             let first_bytes = envelope_bytes(rest);

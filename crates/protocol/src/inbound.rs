@@ -68,6 +68,12 @@ impl Inbound {
         self.envelopes.version()
     }
 
+    /// Bytes kept between calls, of a message whose end has not come.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.framing.as_ref().map_or(0, |framing| framing.contained.len() + framing.large.received.len())
+    }
+
     /// What STARTUP agreed on; bytes that come after it are read accordingly. A server calls it when it answers STARTUP. A
     /// client calls it behind the answer in version 5 and before it in version 3 and 4, where the answer is compressed.
     pub fn start(&mut self, version: ProtocolVersion, compression: Option<Compression>) {

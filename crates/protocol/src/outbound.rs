@@ -19,6 +19,9 @@ use crate::version::ProtocolVersion;
 /// The first version whose header has nine bytes.
 const NINE_BYTE_HEADERS_SINCE: u8 = 3;
 
+/// A connection keeps buffers up to this size; larger ones go with the answers that needed them.
+const RETAINED_BYTES_MAX: usize = 256 << 10;
+
 /// Whether an envelope in the form of versions 1 and 2 (eight bytes of header) comes first.
 fn has_old_header(envelopes: &[u8]) -> bool {
     envelopes.first().is_some_and(|version| version & 0x7F < NINE_BYTE_HEADERS_SINCE)
@@ -68,6 +71,9 @@ impl Outbound {
         if let Some(frames) = &self.frames {
             frames.encode(&self.pending, &mut self.ready);
             self.pending.clear();
+            if RETAINED_BYTES_MAX < self.pending.capacity() {
+                self.pending = BytesMut::new();
+            }
         } else if let Some(compression) = self.compression {
             let mut plain = self.ready.split_off(self.sealed_bytes);
             while !plain.is_empty() {
@@ -97,9 +103,14 @@ impl Outbound {
         self.ready.len() + self.pending.len()
     }
 
-    /// Everything sealed so far, for the socket. The memory comes back to the buffer once what was taken is dropped.
+    /// Everything sealed so far, for the socket. The memory comes back to the buffer once what was taken is dropped, unless it
+    /// is so much that the connection should not keep it.
     pub fn take(&mut self) -> BytesMut {
-        self.ready.split_to(std::mem::take(&mut self.sealed_bytes))
+        let sealed_bytes = std::mem::take(&mut self.sealed_bytes);
+        if RETAINED_BYTES_MAX < sealed_bytes && sealed_bytes == self.ready.len() {
+            return std::mem::take(&mut self.ready);
+        }
+        self.ready.split_to(sealed_bytes)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Recover   open storage, replay the commit log          every shard, then
-//! Join      serve the other shards; shard 0 replays the batchlog and makes the first superuser
+//! Join      serve the other shards; shard 0 replays the batchlog, makes the first superuser,
+//!           and knows prepared statements again
 //! Serve     connections
 //! Drain     finish what clients asked for                every shard, then
 //! Stop      close storage
@@ -25,6 +26,7 @@ use helenus_storage::{RequestContext, Storage, StorageConfig};
 use crate::auth::superuser;
 use crate::cql::clients::Clients;
 use crate::cql::listener::{Accepted, Listeners};
+use crate::cql::traits::StatementTraits;
 use crate::cql::{connection, events};
 use crate::metrics::{ShardMetrics, StatementKind};
 use crate::node::{Node, Phase, reached};
@@ -118,6 +120,7 @@ async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String
         return storage.shutdown(false).await.map_err(|error| chain(&error));
     }
     let cluster = Cluster::start(env.clone(), plan.port, Rc::clone(&storage), plan.schema, plan.topology, plan.boot);
+    let processor = QueryProcessor::new(Rc::clone(&cluster), query_config(&node), Arc::clone(&node.prepared));
     let mut superuser_file = None;
     if shard.number() == 0 {
         let context = RequestContext::internal(cluster.schema());
@@ -128,6 +131,7 @@ async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String
             tracing::info!(batches = replayed, "interrupted batches were completed");
         }
         superuser_file = first_superuser(&env, &node, &cluster).await?;
+        recall_prepared(&env, &node, &cluster, &processor).await?;
     }
     report(Report::Joined { superuser_file }).await;
 
@@ -135,7 +139,7 @@ async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String
     if stopping() {
         return storage.shutdown(false).await.map_err(|error| chain(&error));
     }
-    let server = start_server(env.clone(), shard_count, &node, cluster, plan.links, plan.all_events)?;
+    let server = start_server(env.clone(), shard_count, &node, cluster, processor, plan.links, plan.all_events)?;
     virtual_tables::register(&server);
     let event_server = Rc::clone(&server);
     let event_task = env.spawn("publish events", async move {
@@ -197,17 +201,41 @@ async fn first_superuser(env: &Env, node: &Node, cluster: &Cluster) -> Result<Op
     superuser::ensure(env, cluster, &node.auth, settings, root).await.map_err(|error| chain(&error))
 }
 
+/// Knows again what clients prepared before the stop, and from now on forgets what the schema's changes make outdated.
+async fn recall_prepared(
+    env: &Env,
+    node: &Node,
+    cluster: &Cluster,
+    processor: &Rc<QueryProcessor>,
+) -> Result<(), String> {
+    let preloaded = processor.preload().await.map_err(|error| chain(&error))?;
+    for statement in &preloaded {
+        let traits = StatementTraits::of(&statement.text, statement.keyspace.as_deref(), &cluster.schema());
+        node.prepared_traits.put(&statement.id, traits);
+    }
+    if !preloaded.is_empty() {
+        tracing::info!(statements = preloaded.len(), "prepared statements are known again");
+    }
+    let (env, processor) = (env.clone(), Rc::downgrade(processor));
+    cluster.on_schema_change(Box::new(move |_| {
+        if let Some(processor) = processor.upgrade() {
+            env.spawn("forget outdated statements", async move { processor.forget_outdated().await }).detach();
+        }
+    }));
+    Ok(())
+}
+
 fn start_server(
     env: Env,
     shard_count: u32,
     node: &Arc<Node>,
     cluster: Rc<Cluster>,
+    processor: Rc<QueryProcessor>,
     links: ServerLinks,
     all_events: Vec<Sender<Event>>,
 ) -> Result<Rc<ShardServer>, String> {
     let reserve = node.config.memory.requests / u64::from(shard_count) / MEMORY_RESERVE_SHARE;
     let memory = MemoryBudget::new(Arc::clone(&node.memory), reserve).map_err(|error| error.to_string())?;
-    let processor = QueryProcessor::new(Rc::clone(&cluster), query_config(node), Arc::clone(&node.prepared));
     Ok(Rc::new(ShardServer {
         env,
         shard: cluster.shard().number(),

@@ -5,8 +5,8 @@ mod support;
 use std::time::Duration;
 
 use helenus_protocol::{
-    Consistency, ErrorBody, ErrorCode, EventType, ProtocolVersion, Query, QueryParameters, Request, Response,
-    ResultBody, Startup,
+    Consistency, ErrorBody, ErrorCode, EventType, Execute, Prepare, ProtocolVersion, Query, QueryParameters, Request,
+    Response, ResultBody, Startup,
 };
 use support::{Client, Node};
 
@@ -58,6 +58,35 @@ fn what_was_written_is_read_in_every_version_and_survives_a_kill_and_a_stop() {
     let mut client = Client::connect(node.cql());
     client.start(ProtocolVersion::V4, &[("COMPRESSION", "snappy")]);
     assert_eq!(rows_of(&client.ask(&query("SELECT * FROM k.t"))), 3);
+}
+
+#[test]
+fn a_prepared_statement_is_executed_by_its_id_after_a_restart() {
+    let mut node = Node::start(&[]);
+    let mut client = Client::connect(node.cql());
+    client.start(ProtocolVersion::V4, &[]);
+    for text in [KEYSPACE, TABLE, "INSERT INTO k.t (p, c, v) VALUES (1, 1, 'x')"] {
+        client.ask(&query(text));
+    }
+    let text = "SELECT v FROM k.t WHERE p = 1".to_owned();
+    let prepare = Request::Prepare(Prepare { text: text.as_str().into(), keyspace: None });
+    let id = match client.ask(&prepare) {
+        Response::Result(ResultBody::Prepared(prepared)) => prepared.id,
+        other => panic!("expected a prepared statement: {other:?}"),
+    };
+    let parameters = QueryParameters::new(Consistency::One);
+    let execute = Request::Execute(Execute { id, result_metadata_id: None, parameters });
+    for is_killed in [false, true] {
+        if is_killed {
+            node.kill();
+        } else {
+            assert_eq!(node.stop(Duration::from_secs(5)), Some(0));
+        }
+        node.start_again();
+        let mut client = Client::connect(node.cql());
+        client.start(ProtocolVersion::V4, &[]);
+        assert_eq!(rows_of(&client.ask(&execute)), 1);
+    }
 }
 
 #[test]

@@ -1,31 +1,43 @@
 //! Authentication: who a client says it is, and whether that is so.
 //!
 //! Role: `connection` hands in the client's token; [`AuthService`] knows the roles, checks the password on a helper thread
-//! and slows down those who guess. Roles live in the metadata log; the copy here is what logins look at.
+//! and slows down those who guess. What was found right once is known ([`Proven`]). Roles live in the metadata log; the copy here is what logins look at.
 //!
 //! Texts are Cassandra's. Source: Cassandra 5.0.9, `auth.PasswordAuthenticator`.
 
 mod password;
+mod proven;
 mod sasl;
 pub mod superuser;
 mod throttle;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use helenus_cluster::Role;
 use helenus_env::Env;
+use tokio::sync::Semaphore;
 
-use throttle::Throttle;
+use proven::Proven;
+use throttle::{LONGEST_DELAY, Throttle};
 
 pub use password::hash_password;
 
+/// So many passwords are checked at once; the others wait, and are dropped when their clients go.
+const CHECKS_MAX: usize = 2;
+
+/// A login that found no turn after this time is refused: its client has given up, or soon will.
+const TURN_LIMIT: Duration = Duration::from_secs(20);
+
 /// Shared by all shards.
-#[derive(Default)]
 pub struct AuthService {
     roles: Mutex<BTreeMap<String, Role>>,
     throttle: Throttle,
+    proven: Proven,
+    checks: Semaphore,
 }
 
 /// What became of a login.
@@ -35,11 +47,26 @@ pub enum AuthOutcome {
     Refused { text: String },
 }
 
+/// What came of waiting to have a password checked.
+enum Turn<'s> {
+    /// It was found right before.
+    Known,
+    /// It may be checked, as long as this is held.
+    Check(tokio::sync::SemaphorePermit<'s>),
+    /// There is no room for it; why, for the client.
+    None(String),
+}
+
 impl AuthService {
     #[must_use]
     pub fn new(roles: Vec<Role>) -> Self {
         let roles = roles.into_iter().map(|role| (role.name.clone(), role)).collect();
-        Self { roles: Mutex::new(roles), throttle: Throttle::default() }
+        Self {
+            roles: Mutex::new(roles),
+            throttle: Throttle::default(),
+            proven: Proven::default(),
+            checks: Semaphore::new(CHECKS_MAX),
+        }
     }
 
     #[must_use]
@@ -54,33 +81,73 @@ impl AuthService {
 
     /// Takes over a role that was logged.
     pub fn put_role(&self, role: Role) {
-        self.roles().insert(role.name.clone(), role);
+        let name = role.name.clone();
+        self.roles().insert(name.clone(), role);
+        self.proven.forget(&name);
     }
 
-    /// Checks a SASL PLAIN token. Takes as long for unknown names as for wrong passwords.
+    /// Checks a SASL PLAIN token. Takes as long for unknown names as for wrong passwords. Dropped, it lets its turn go.
     pub async fn authenticate(&self, env: &Env, token: &[u8], address: IpAddr) -> AuthOutcome {
         let (name, password) = match sasl::parse_plain(token) {
             Ok(credentials) => credentials,
             Err(text) => return AuthOutcome::Refused { text: text.to_owned() },
         };
-        let wait = self.throttle.delay(env.monotonic(), &name, address);
-        if !wait.is_zero() {
-            env.sleep(wait).await;
-        }
-        let role = self.role(&name);
-        let hash = role.as_ref().and_then(|role| role.salted_hash.clone());
-        let is_right = password::verify(env, password, hash).await;
-        let Some(role) = role.filter(|_| is_right) else {
+        let refused = |text: String| AuthOutcome::Refused { text };
+        let is_right = match self.turn(env, &name, &password, address).await {
+            Turn::Known => true,
+            Turn::None(text) => return refused(text),
+            Turn::Check(_turn) => {
+                let role = self.role(&name);
+                let hash = role.as_ref().and_then(|role| role.salted_hash.clone());
+                let is_right = password::verify(env, password.clone(), hash.clone()).await;
+                // Not when the role got another password meanwhile.
+                if is_right && hash == self.role(&name).and_then(|role| role.salted_hash) {
+                    self.proven.add(env, &name, &password);
+                }
+                is_right
+            }
+        };
+        let Some(role) = self.role(&name).filter(|_| is_right) else {
             self.throttle.failed(env.monotonic(), &name, address);
             tracing::info!(role = name, client = %address, "a login failed");
-            let text = format!("Provided username {name} and/or password are incorrect");
-            return AuthOutcome::Refused { text };
+            return refused(format!("Provided username {name} and/or password are incorrect"));
         };
         self.throttle.succeeded(&name, address);
         if !role.can_login {
-            return AuthOutcome::Refused { text: format!("{name} is not permitted to log in") };
+            return refused(format!("{name} is not permitted to log in"));
         }
         AuthOutcome::Accepted { role: name.into() }
+    }
+
+    /// Waits for the turn to check a password, or until the same password was found right by another login.
+    async fn turn(&self, env: &Env, name: &str, password: &str, address: IpAddr) -> Turn<'_> {
+        let mut proofs = self.proven.changes();
+        if self.proven.holds(env, name, password) {
+            return Turn::Known;
+        }
+        let moment = self.throttle.take_moment(env.monotonic(), name, address);
+        let mut waiting = pin!(async {
+            let Some(moment) = moment else {
+                env.sleep(LONGEST_DELAY).await;
+                return Turn::None(format!("Too many wrong passwords for {name}; try again later"));
+            };
+            env.sleep_until(moment).await;
+            match env.timeout(TURN_LIMIT, self.checks.acquire()).await {
+                Ok(Ok(turn)) => Turn::Check(turn),
+                Ok(Err(_)) | Err(_) => Turn::None("Too many logins at the same time; try again later".to_owned()),
+            }
+        });
+        loop {
+            tokio::select! {
+                turn = &mut waiting => return turn,
+                changed = proofs.changed() => {
+                    // The sender lives as long as `self`.
+                    if changed.is_ok() && self.proven.holds(env, name, password) {
+                        return Turn::Known;
+                    }
+                }
+            }
+        }
     }
 
     fn roles(&self) -> MutexGuard<'_, BTreeMap<String, Role>> {
@@ -113,6 +180,45 @@ mod tests {
             let unknown = "Provided username nobody and/or password are incorrect";
             assert_eq!(login(b"\0nobody\0secret").await, refused(unknown));
             assert_eq!(login(b"\0group\0x").await, refused("group is not permitted to log in"));
+        });
+    }
+
+    #[test]
+    fn many_right_logins_at_once_do_not_wait_for_each_other_and_a_new_password_counts_at_once() {
+        let service = AuthService::new(vec![role("ann", "secret", true)]);
+        let env = RealEnv::start_default().unwrap();
+        block_on(async move {
+            let address = IpAddr::from([192, 0, 2, 1]);
+            let login = async |token: &[u8]| service.authenticate(&env, token, address).await;
+            let started = env.monotonic();
+            let (one, two, three) =
+                tokio::join!(login(b"\0ann\0secret"), login(b"\0ann\0secret"), login(b"\0ann\0secret"));
+            for outcome in [one, two, three] {
+                assert_eq!(outcome, AuthOutcome::Accepted { role: "ann".into() });
+            }
+            for _ in 0..100 {
+                assert_eq!(login(b"\0ann\0secret").await, AuthOutcome::Accepted { role: "ann".into() });
+            }
+            assert!(env.monotonic() - started < Duration::from_secs(3));
+            service.put_role(role("ann", "changed", true));
+            assert_ne!(login(b"\0ann\0secret").await, AuthOutcome::Accepted { role: "ann".into() });
+            assert_eq!(login(b"\0ann\0changed").await, AuthOutcome::Accepted { role: "ann".into() });
+        });
+    }
+
+    #[test]
+    fn a_login_that_is_dropped_lets_its_turn_go() {
+        let service = AuthService::new(vec![role("ann", "secret", true)]);
+        let env = RealEnv::start_default().unwrap();
+        block_on(async move {
+            let address = IpAddr::from([192, 0, 2, 1]);
+            let held = service.checks.acquire_many(CHECKS_MAX as u32).await.unwrap();
+            let waiting = service.authenticate(&env, b"\0bob\0secret", address);
+            assert!(env.timeout(Duration::from_millis(50), waiting).await.is_err(), "there is no turn");
+            drop(held);
+            assert_eq!(service.checks.available_permits(), CHECKS_MAX);
+            let outcome = service.authenticate(&env, b"\0ann\0secret", address).await;
+            assert_eq!(outcome, AuthOutcome::Accepted { role: "ann".into() });
         });
     }
 }

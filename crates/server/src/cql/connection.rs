@@ -20,13 +20,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use helenus_env::{Instant, LocalBoxFuture};
+use helenus_env::{Instant, LocalBoxFuture, MemoryBudget, MemoryPermit};
 use helenus_protocol::{
     Envelope, EnvelopeHeader, ErrorBody, ErrorMessage, HEADER_BYTES, Inbound, ProtocolError, ProtocolVersion, Request,
     RequestMessage, Response, ResponseMessage, Startup,
 };
 use helenus_query::Session;
 use socket2::SockRef;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
@@ -34,7 +35,7 @@ use super::clients::{Client, Stage};
 use super::deadline::{Awaiting, deadline};
 use super::limits::{ConnectionGuard, RequestGuard};
 use super::listener::Accepted;
-use super::output::Output;
+use super::output::{Output, PAUSE_BYTES};
 use super::{request, supported};
 use crate::auth::AuthOutcome;
 use crate::config::AuthMethod;
@@ -50,6 +51,15 @@ const REQUESTS_PER_TURN: u32 = 32;
 
 /// Capacity that another shard gives back wakes nobody here, so it is looked for at this interval.
 const CAPACITY_POLL: Duration = Duration::from_millis(5);
+
+/// No answer is expected to be shorter: bounds how many requests run side by side, 4,096 of them.
+const EXPECTED_BYTES_MIN: usize = 256;
+
+/// How often a socket with something to read, which is not read now, is asked whether its other end is gone.
+const HANG_UP_POLL: Duration = Duration::from_millis(200);
+
+/// How long a client that has sent part of a large request waits for memory to send the rest.
+const RECEIVE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Answers of requests that run when the node stops must reach the client within this time.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
@@ -69,10 +79,13 @@ pub(crate) struct Connection {
     pub(super) client: Rc<Client>,
     pub(super) output: Rc<Output>,
     pub(super) session: RefCell<Session>,
+    stream: Rc<TcpStream>,
     guard: RefCell<ConnectionGuard>,
     throws_on_overload: Cell<bool>,
     /// Wakes whoever waits for a request to finish.
     finished: Notify,
+    /// How long the next answers may be, judging by the last ones: see [`Connection::room_for_answer`].
+    expected_bytes: Cell<usize>,
 }
 
 /// Serves one connection to its end.
@@ -87,7 +100,7 @@ pub(crate) async fn serve(server: Rc<ShardServer>, accepted: Accepted) {
         }
     };
     let client = Client::new(address, env.monotonic());
-    let output = Output::new();
+    let output = Output::new(server.memory.clone());
     let id = server.clients.add(&client, &output);
     let throws_on_overload = Cell::new(server.node.config.connections.throw_on_overload);
     let connection = Rc::new(Connection {
@@ -95,9 +108,11 @@ pub(crate) async fn serve(server: Rc<ShardServer>, accepted: Accepted) {
         client,
         output: Rc::clone(&output),
         session: RefCell::new(Session::default()),
+        stream: Rc::clone(&stream),
         guard: RefCell::new(guard),
         throws_on_overload,
         finished: Notify::new(),
+        expected_bytes: Cell::new(PAUSE_BYTES),
     });
     let (writer_env, writer_stream, writer_output) = (env.clone(), Rc::clone(&stream), Rc::clone(&output));
     let mut writer = env.spawn("write to a client", async move {
@@ -137,6 +152,7 @@ impl Connection {
         let mut input = BytesMut::new();
         let mut phase = self.server.node.phase();
         let mut since = self.server.env.monotonic();
+        let mut received = Received::default();
         loop {
             if let Some(end) = self.take_requests(&mut inbound, &mut input).await {
                 return Ok(end);
@@ -145,6 +161,18 @@ impl Connection {
             if self.output.is_closed() {
                 return Ok(End::Gone);
             }
+            if !received.hold(&self.server.memory, input.len() + inbound.kept_bytes()) {
+                if RECEIVE_LIMIT <= self.server.env.monotonic() - since {
+                    tracing::warn!(client = %self.client.address, "there is no memory left to receive a large request");
+                    return Ok(End::Gone);
+                }
+                ShardMetrics::count(&self.server.metrics.reads_paused);
+                tokio::select! {
+                    () = self.server.env.sleep(CAPACITY_POLL) => continue,
+                    () = reached(&mut phase, Phase::Drain) => return Ok(End::Drain),
+                }
+            }
+            received.let_go(&mut input, inbound.kept_bytes());
             input.reserve(READ_BYTES);
             match stream.try_read_buf(&mut input) {
                 Ok(0) => return Ok(End::Gone),
@@ -158,6 +186,7 @@ impl Connection {
             tokio::select! {
                 readable = stream.readable() => readable?,
                 () = reached(&mut phase, Phase::Drain) => return Ok(End::Drain),
+                () = self.output.ended() => return Ok(End::Gone),
                 () = self.patience_ends(since) => {
                     tracing::debug!(client = %self.client.address, "a silent connection is closed");
                     return Ok(End::Gone);
@@ -180,6 +209,16 @@ impl Connection {
                 Some(until) => self.server.env.sleep_until(until).await,
                 None if idle.is_some() => self.finished.notified().await,
                 None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Waits until the client has hung up, whether or not all that it sent before was read.
+    async fn hung_up(&self) {
+        loop {
+            match self.stream.ready(Interest::READABLE).await {
+                Ok(ready) if !ready.is_read_closed() => self.server.env.sleep(HANG_UP_POLL).await,
+                Ok(_) | Err(_) => return,
             }
         }
     }
@@ -307,7 +346,11 @@ impl Connection {
 
     async fn on_auth_response(&self, inbound: &mut Inbound, header: EnvelopeHeader, token: &[u8]) -> Option<End> {
         let address = self.client.address.ip();
-        match self.server.node.auth.authenticate(&self.server.env, token, address).await {
+        let outcome = tokio::select! {
+            outcome = self.server.node.auth.authenticate(&self.server.env, token, address) => outcome,
+            () = self.hung_up() => return Some(End::Gone), // A check would be work for nobody.
+        };
+        match outcome {
             AuthOutcome::Accepted { role } => {
                 ShardMetrics::count(&self.server.metrics.authentication_successes);
                 self.become_ready(inbound);
@@ -324,6 +367,42 @@ impl Connection {
         }
     }
 
+    /// Waits until the answer of one more request may be added to those that wait or are being made; `Some` when none may.
+    ///
+    /// How long an answer gets is known too late, so it is expected to be like the last ones. A new connection's first
+    /// requests run one after the other until that is known; the next are answered side by side.
+    async fn room_for_answer(&self) -> Option<End> {
+        let mut phase = self.server.node.phase();
+        loop {
+            let in_flight = self.client.in_flight.get() as usize;
+            let expected = self.expected_bytes.get().saturating_mul(in_flight + 1);
+            if self.output.is_closed() {
+                return Some(End::Gone);
+            }
+            if (in_flight == 0 && self.output.is_empty()) || self.output.has_room_for(expected) {
+                return None;
+            }
+            ShardMetrics::count(&self.server.metrics.reads_paused);
+            tokio::select! {
+                () = self.finished.notified() => {}
+                () = self.output.next_write() => {}
+                () = reached(&mut phase, Phase::Drain) => return Some(End::Drain),
+            }
+        }
+    }
+
+    /// Appends the answer of a request with what was granted for it.
+    pub(super) fn answer_request(&self, memory: Option<MemoryPermit>, write: impl FnOnce(&mut BytesMut)) {
+        let bytes = self.output.append_answer(memory, write);
+        self.expect_like(bytes);
+    }
+
+    /// The next answers may be as long as this one, and less and less as long as those before it.
+    pub(super) fn expect_like(&self, bytes: usize) {
+        let before = self.expected_bytes.get();
+        self.expected_bytes.set(bytes.max(before - before / 4).max(EXPECTED_BYTES_MIN));
+    }
+
     /// Waits for capacity, or answers OVERLOADED, and starts the request.
     async fn start_request(
         self: &Rc<Self>,
@@ -331,6 +410,9 @@ impl Connection {
         message: RequestMessage,
         bytes: u64,
     ) -> Option<End> {
+        if let Some(end) = self.room_for_answer().await {
+            return Some(end);
+        }
         let guard = loop {
             // Not across the wait: `set_ready` borrows mutably.
             let admitted = self.guard.borrow().admit_request(bytes);
@@ -388,6 +470,44 @@ impl Connection {
         };
         self.answer_error(header, body, error.to_string());
         error.is_fatal().then_some(End::Refused)
+    }
+}
+
+/// Memory for what was received of a request that is not whole, as far as it is more than a few reads.
+#[derive(Default)]
+struct Received {
+    memory: Option<MemoryPermit>,
+}
+
+impl Received {
+    const FREE_BYTES: usize = 4 * READ_BYTES;
+
+    /// Has `bytes` and the next read granted; whether that was possible.
+    fn hold(&mut self, budget: &MemoryBudget, bytes: usize) -> bool {
+        if bytes < Self::FREE_BYTES {
+            return true;
+        }
+        // A buffer that grows is there twice for a moment.
+        let needed = 2 * (bytes + READ_BYTES) as u64;
+        match &mut self.memory {
+            Some(held) if needed <= held.bytes() => true,
+            // In large steps: a request of 16 MiB comes in a thousand reads.
+            Some(held) => held.try_grow((needed - held.bytes()).max(needed / 2)).is_ok(),
+            None => match budget.try_acquire(needed) {
+                Ok(held) => {
+                    self.memory = Some(held);
+                    true
+                }
+                Err(_) => false,
+            },
+        }
+    }
+
+    /// Gives back what a large request needed, once it is taken: its memory and its buffer.
+    fn let_go(&mut self, input: &mut BytesMut, kept_bytes: usize) {
+        if input.len() + kept_bytes < Self::FREE_BYTES && self.memory.take().is_some() {
+            *input = BytesMut::from(&input[..]);
+        }
     }
 }
 

@@ -41,6 +41,7 @@ pub fn error_message(error: &QueryError, failed: &Failed) -> ErrorMessage {
         }
         QueryError::Protocol(_) => plain(ErrorBody::Protocol),
         QueryError::Server(_) => plain(ErrorBody::Server),
+        QueryError::Overloaded(_) => plain(ErrorBody::Overloaded),
         QueryError::Unprepared { id } => plain(ErrorBody::Unprepared { id: id.clone().into() }),
         QueryError::FunctionFailure { keyspace, function, argument_types, .. } => plain(ErrorBody::FunctionFailure {
             keyspace: keyspace.clone(),

@@ -11,7 +11,7 @@ use helenus_protocol::{
     ResponseMessage, ResultBody, WriteType,
 };
 use helenus_query::{QueryError, QueryOutcome, QueryResult};
-use helenus_storage::{RequestContext, TraceSink};
+use helenus_storage::{RequestContext, RequestMemory, TraceSink};
 use uuid::Uuid;
 
 use super::connection::{Connection, Flight};
@@ -23,6 +23,9 @@ use crate::shard::ShardServer;
 
 /// What a request costs beside its own bytes: its task, plan and the first rows of its answer.
 const REQUEST_BYTES: u64 = 4 << 10;
+
+/// One request may have this part of the node's memory for requests, so that others are served beside it.
+const REQUEST_SHARE: u64 = 2;
 
 /// Serves one request and answers it.
 pub(super) async fn serve(
@@ -50,10 +53,24 @@ pub(super) async fn serve(
         group: SchedulingGroup::Statement,
         schema: server.cluster.schema(),
         trace: trace.clone(),
+        is_internal: false,
         role: connection.client.role.borrow().clone(),
-        permit: Some(permit),
+        memory: Some(RequestMemory::new(permit, server.node.memory.total_bytes() / REQUEST_SHARE)),
     };
-    let outcome = execute(&connection, &message.request, context).await;
+    let executing = execute(&connection, &message.request, context);
+    let outcome = if kind == StatementKind::Read {
+        tokio::select! {
+            biased;
+            outcome = executing => outcome,
+            // Nobody will read the rows.
+            () = connection.output.ended() => {
+                flight.answered();
+                return;
+            }
+        }
+    } else {
+        executing.await
+    };
     let latency = server.env.monotonic() - started;
     let consistency = consistency_of(&message.request);
     if !matches!(message.request, Request::Prepare(_)) {
@@ -64,7 +81,10 @@ pub(super) async fn serve(
     let tracing_id = traced.filter(|_| message.tracing);
     match outcome {
         Ok(outcome) => answer(&connection, header, tracing_id, outcome),
-        Err(error) => answer_failure(&connection, header, &error, &message.request, traits),
+        Err(error) => {
+            answer_failure(&connection, header, &error, &message.request, traits);
+            connection.expect_like(0);
+        }
     }
     flight.answered();
     drop(flight);
@@ -129,7 +149,7 @@ fn answer(connection: &Connection, header: EnvelopeHeader, tracing_id: Option<Uu
     };
     let message = ResponseMessage { response: Response::Result(result), extras };
     let mut refused = None;
-    connection.output.append(|out| refused = message.encode(header.version, header.stream, out).err());
+    connection.answer_request(outcome.memory, |out| refused = message.encode(header.version, header.stream, out).err());
     if let Some(error) = refused {
         connection.answer_error(header, ErrorBody::Server, error.to_string());
     }
@@ -144,7 +164,11 @@ fn answer_failure(
 ) {
     let config = &connection.server.node.config;
     let failed = Failed {
-        operation: operation_of(connection, request, traits),
+        // Only what became of a request in the cluster is told differently for reads and writes.
+        operation: match error {
+            QueryError::Cluster(_) => operation_of(connection, request, traits),
+            _ => Operation::Read,
+        },
         consistency: consistency_of(request),
         replica: SocketAddr::new(config.listen_address, config.storage_port),
     };

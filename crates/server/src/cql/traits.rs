@@ -9,6 +9,9 @@ use helenus_schema::{ColumnKind, SchemaSnapshot, Table};
 
 use crate::metrics::StatementKind;
 
+/// A statement this long takes about a millisecond to parse.
+const TEXT_BYTES_MAX: usize = 32 << 10;
+
 /// See the module's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementTraits {
@@ -28,11 +31,11 @@ impl StatementTraits {
         Self { kind, write_type: WriteType::Simple, is_reversed: false, allows_filtering: false }
     }
 
-    /// Cheap: the first word, and the whole statement only where it says ORDER BY or ALLOW FILTERING.
+    /// Cheap: the first word, and the whole statement only where it says ORDER BY or ALLOW FILTERING and is not long.
     #[must_use]
     pub fn at_a_glance(text: &str, keyspace: Option<&str>, schema: &SchemaSnapshot) -> Self {
         let plain = Self::plain(StatementKind::of_text(text));
-        if plain.kind != StatementKind::Read {
+        if plain.kind != StatementKind::Read || TEXT_BYTES_MAX < text.len() {
             return plain;
         }
         let lower = text.to_ascii_lowercase();
@@ -40,10 +43,14 @@ impl StatementTraits {
         if is_plain { plain } else { Self::of(text, keyspace, schema) }
     }
 
-    /// Everything, by parsing.
+    /// Everything, by parsing. Of a long statement no more than its first word tells: parsing it once more would hold up
+    /// the shard.
     #[must_use]
     pub fn of(text: &str, keyspace: Option<&str>, schema: &SchemaSnapshot) -> Self {
         let plain = Self::plain(StatementKind::of_text(text));
+        if TEXT_BYTES_MAX < text.len() {
+            return plain;
+        }
         let Ok(parsed) = parse_statement(text) else { return plain };
         let table_of = |name: &QualifiedName| {
             let keyspace = name.keyspace.as_ref().map(helenus_cql::Identifier::as_str).or(keyspace)?;
