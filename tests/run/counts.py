@@ -9,7 +9,6 @@ PYTEST = re.compile(r"^(?:=+ )?((?:\d+ (?:passed|failed|error|errors|skipped|xfa
                     re.MULTILINE)
 GO = re.compile(r"^--- (PASS|FAIL|SKIP): ", re.MULTILINE)
 NODE = re.compile(r"^(?:#|ℹ) (pass|fail|cancelled|skipped|todo) (\d+)$", re.MULTILINE)
-FUZZER = re.compile(r"^Done \d+ runs in \d+ second", re.MULTILINE)
 PLAIN = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
 
 
@@ -43,7 +42,6 @@ def count(text):
         number = int(number)
         counts += Counts(number) if outcome == "pass" else Counts(0, number) if outcome in ("fail", "cancelled") else \
             Counts(0, 0, number)
-    counts += Counts(len(FUZZER.findall(text)))
     for passed, failed, skipped in PLAIN.findall(text):
         counts += Counts(int(passed), int(failed), int(skipped or 0))
     return counts

@@ -72,15 +72,16 @@ def crash(soak):
 
 
 def fuzz(soak):
-    targets = fuzz_targets()
-    seconds = FUZZ_SOAK_SECS_PER_TARGET if soak else max(5, FUZZ_SECS // max(1, len(targets)))
-    commands = []
-    for path, name in targets:
-        corpus = places.CACHE / "fuzz" / name
-        corpus.mkdir(parents=True, exist_ok=True)
-        commands.append(Command((str(path), f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=4096", "-max_len=65536",
-                                 "-print_final_stats=0", f"-artifact_prefix={places.LOGS}/fuzz-{name}-", str(corpus)), REPOSITORY))
-    return commands
+    targets = max(1, len(fuzz_targets()))
+    workers = min(targets, os.cpu_count() or 1)
+    seconds = FUZZ_SOAK_SECS_PER_TARGET * targets // workers if soak else FUZZ_SECS
+    return [Command((OWN_PYTHON, str(TESTS / "hostile" / "fuzz.py"), "--seconds", str(seconds)), REPOSITORY)]
+
+
+def hostile(soak):
+    """The same cases in every ordinary run; others, and ten times as many, in a soak."""
+    rest = ("--scale", "10") if soak else ("--seed", "1")
+    return [Command((OWN_PYTHON, str(TESTS / "hostile" / "run.py"), "--binary", str(places.binary()), *rest), REPOSITORY)]
 
 
 def simulation(soak):
@@ -111,5 +112,6 @@ SUITES = [
     Suite("crash", "a node killed under load keeps what it acknowledged", crash, ("binary",), directory=TESTS / "crash"),
     Suite("nodetool", "nodetool against a node", fixed(OWN_PYTHON, TESTS / "nodetool" / "run.py", "--binary", places.binary()),
           ("binary",), directory=TESTS / "nodetool"),
+    Suite("hostile", "a node stays up and serves others under hostile clients", hostile, ("binary",)),
     Suite("fuzz", "decoders fed with arbitrary bytes", fuzz, ("fuzz",)),
 ]

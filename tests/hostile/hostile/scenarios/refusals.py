@@ -54,7 +54,7 @@ def directories_and_ports_in_use_are_refused(binary, report):
 
 def data_of_cassandra_is_left_alone(binary, report):
     with tempfile.TemporaryDirectory(prefix="helenus-hostile-") as root:
-        table = Path(root) / "data" / "system" / "local-7ad54392bcdd35a684174e047860b377"
+        table = Path(root) / "data" / "system_schema" / "tables-afddfb9dbc1e30688056eed6c302ba09"
         table.mkdir(parents=True)
         (table / "nb-1-big-Data.db").write_bytes(b"x")
         before = sorted(path for path in Path(root).rglob("*") if path.is_file())
