@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use helenus_data::TableId;
 use helenus_env::reply::reply;
 use helenus_env::{Env, ShardId};
 use helenus_schema::{SchemaChange, SchemaSnapshot};
@@ -24,6 +25,7 @@ use crate::error::ClusterError;
 use crate::metadata::log::MetadataLog;
 use crate::metadata::{Command, MetadataState, Role};
 use crate::metrics::ClusterMetrics;
+use crate::ring::{NodeIndex, Placement, Placements, Ring};
 use crate::shard_port::{ShardLinks, ShardPort, ShardRequest};
 use crate::topology::Topology;
 use crate::virtual_tables::VirtualTables;
@@ -39,6 +41,7 @@ pub struct Cluster {
     pub(crate) storage: Rc<Storage>,
     schema: RefCell<Arc<SchemaSnapshot>>,
     topology: Arc<Topology>,
+    placements: RefCell<Placements>,
     pub(crate) virtual_tables: VirtualTables,
     pub metrics: ClusterMetrics,
     /// Called after every schema change, on this shard.
@@ -69,6 +72,7 @@ impl Cluster {
         let shard = env.shard().expect("a cluster handle is made on a shard");
         let ShardPort { mut receiver, links } = port;
         let metadata = boot.map(|boot| tokio::sync::Mutex::new(MetadataOwner { log: boot.log, state: boot.state }));
+        let placements = RefCell::new(Placements::new(Rc::new(Ring::of(&topology)), &schema));
         let cluster = Rc::new(Self {
             env: env.clone(),
             shard,
@@ -77,6 +81,7 @@ impl Cluster {
             schema: RefCell::new(schema),
             virtual_tables: VirtualTables::new(),
             topology,
+            placements,
             metrics: ClusterMetrics::default(),
             schema_listeners: RefCell::new(Vec::new()),
             metadata,
@@ -145,6 +150,16 @@ impl Cluster {
     #[must_use]
     pub fn owner_of(&self, token: helenus_types::token::Token) -> u32 {
         shard_of(token, self.links.shard_count())
+    }
+
+    /// The replicas of a stored table's ranges.
+    pub(crate) fn placement_of(&self, table: TableId) -> Result<Rc<Placement>, ClusterError> {
+        self.placements.borrow().of(table).cloned().ok_or(ClusterError::UnknownTable)
+    }
+
+    /// Whether a node takes requests. The only one there is so far is this one.
+    pub(crate) fn is_alive(&self, node: NodeIndex, ring: &Ring) -> bool {
+        node == ring.local()
     }
 
     pub fn on_schema_change(&self, listener: SchemaListener) {
@@ -222,6 +237,7 @@ impl Cluster {
 
     pub(crate) fn adopt_schema(&self, schema: Arc<SchemaSnapshot>) {
         self.storage.set_schema(Arc::clone(&schema));
+        self.placements.borrow_mut().adopt(&schema);
         *self.schema.borrow_mut() = Arc::clone(&schema);
         for listener in self.schema_listeners.borrow().iter() {
             listener(&schema);

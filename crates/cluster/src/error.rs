@@ -12,8 +12,14 @@ use crate::consistency::Consistency;
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// Definite: not enough replicas to even begin.
-    #[error("Cannot achieve consistency level {consistency}")]
-    Unavailable { consistency: Consistency, required: usize, alive: usize },
+    #[error("Cannot achieve consistency level {consistency}{place}", place = in_data_center(data_center.as_deref()))]
+    Unavailable {
+        consistency: Consistency,
+        required: usize,
+        alive: usize,
+        /// The one that has too few, for levels that count each apart.
+        data_center: Option<String>,
+    },
 
     /// Unknown for writes: the deadline passed before enough replicas answered.
     #[error("Operation timed out - received only {received} responses.")]
@@ -55,4 +61,8 @@ pub enum ClusterError {
     /// A table that was asked for is not in the schema any more.
     #[error("unconfigured table")]
     UnknownTable,
+}
+
+fn in_data_center(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!(" in DC {name}"))
 }

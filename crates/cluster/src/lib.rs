@@ -10,6 +10,7 @@ mod error;
 mod metadata;
 mod metrics;
 mod replica;
+mod ring;
 mod shard_port;
 mod topology;
 pub mod virtual_tables;

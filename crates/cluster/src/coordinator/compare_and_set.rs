@@ -27,31 +27,34 @@ pub enum Decision<R> {
 
 impl Cluster {
     /// Reads by `command` (one partition), asks `decide` with the rows and the timestamp that a write would carry, and
-    /// writes what it answers.
+    /// writes what it answers. `serial` is the level of the agreement, `commit` that of the write.
     ///
     /// # Errors
     /// See [`ClusterError`], or what `decide` answers; after an error of `decide` nothing was written.
     pub async fn compare_and_set<R, E>(
         &self,
         context: &RequestContext,
-        consistency: Consistency,
+        serial: Consistency,
+        commit: Consistency,
         command: ReadCommand,
         decide: impl FnOnce(&ReadResult, i64) -> Result<Decision<R>, E>,
     ) -> Result<R, E>
     where
         E: From<ClusterError>,
     {
-        Self::check_available(consistency)?;
+        let table = command.table;
         let ReadTarget::Partition(key) = command.target.clone() else {
             return Err(E::from(ClusterError::UnknownTable));
         };
-        let lock = self.lock_partition(context, command.table, &key).await?;
-        let current = self.read(context, consistency, command).await?;
+        self.check_available(serial.of_agreement(), table, key.token())?;
+        let lock = self.lock_partition(context, table, &key).await?;
+        let current = self.read(context, serial, command).await?;
         // Above all that was read, for this write only: a client's far-future timestamp must not move the node's clock.
         let timestamp = self.env.next_timestamp_micros().max(newest_timestamp(&current).saturating_add(1));
         match decide(&current, timestamp)? {
             Decision::Reject(answer) => Ok(answer),
             Decision::Apply(mutations, answer) => {
+                self.check_available(commit, table, key.token())?;
                 self.apply_under_lock(context, lock, key.token(), mutations).await?;
                 Ok(answer)
             }

@@ -13,36 +13,38 @@ pub use write::WriteKind;
 
 use std::future::Future;
 
+use helenus_data::TableId;
 use helenus_env::reply::{Reply, reply};
 use helenus_storage::{RequestContext, StorageError};
+use helenus_types::token::Token;
 
 use crate::cluster::Cluster;
 use crate::consistency::Consistency;
 use crate::error::ClusterError;
 use crate::metrics::ClusterMetrics;
+use crate::ring::{NodeIndex, Placement};
 use crate::shard_port::ShardRequest;
 
 impl Cluster {
-    /// One node is one replica of everything.
-    fn check_available(consistency: Consistency) -> Result<(), ClusterError> {
-        let required = match consistency {
-            Consistency::Two => 2,
-            Consistency::Three => 3,
-            Consistency::Any
-            | Consistency::One
-            | Consistency::Quorum
-            | Consistency::All
-            | Consistency::LocalQuorum
-            | Consistency::EachQuorum
-            | Consistency::Serial
-            | Consistency::LocalSerial
-            | Consistency::LocalOne
-            | Consistency::NodeLocal => 1,
-        };
-        if 1 < required {
-            return Err(ClusterError::Unavailable { consistency, required, alive: 1 });
-        }
-        Ok(())
+    /// Refuses when too few replicas of `token` are alive.
+    fn check_available(&self, consistency: Consistency, table: TableId, token: Token) -> Result<(), ClusterError> {
+        let placement = self.placement_of(table)?;
+        self.check_replicas(consistency, &placement, placement.replicas(token))
+    }
+
+    /// As [`Cluster::check_available`], for whatever token.
+    fn check_all_available(&self, consistency: Consistency, table: TableId) -> Result<(), ClusterError> {
+        let placement = self.placement_of(table)?;
+        placement.distinct_replicas().try_for_each(|replicas| self.check_replicas(consistency, &placement, replicas))
+    }
+
+    fn check_replicas(
+        &self,
+        consistency: Consistency,
+        placement: &Placement,
+        replicas: &[NodeIndex],
+    ) -> Result<(), ClusterError> {
+        consistency.check_available(placement, replicas, |node| self.is_alive(node, &placement.ring))
     }
 
     /// Clients' requests only: the node's own, such as the batchlog's replay, say nothing about routing.

@@ -25,8 +25,16 @@ impl Cluster {
         consistency: Consistency,
         command: ReadCommand,
     ) -> Result<ReadResult, ClusterError> {
-        Self::check_available(consistency)?;
-        if self.virtual_tables.contains(command.table) {
+        let is_computed = self.virtual_tables.contains(command.table);
+        match &command.target {
+            // What is computed of this node alone has no replicas.
+            _ if is_computed && self.placement_of(command.table).is_err() => {}
+            ReadTarget::Partition(key) => {
+                self.check_available(consistency.of_agreement(), command.table, key.token())?;
+            }
+            ReadTarget::Range(_) => self.check_all_available(consistency, command.table)?,
+        }
+        if is_computed {
             return self.virtual_tables.read(self, context, &command).await;
         }
         match &command.target {

@@ -38,7 +38,9 @@ impl Cluster {
         kind: WriteKind,
         mut mutations: Vec<Mutation>,
     ) -> Result<(), ClusterError> {
-        Self::check_available(consistency)?;
+        for mutation in &mutations {
+            self.check_available(consistency, mutation.table, mutation.partition.key.token())?;
+        }
         match kind {
             WriteKind::Counter => {
                 for mutation in mutations {

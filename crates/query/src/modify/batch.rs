@@ -15,7 +15,7 @@ use crate::error::{QueryError, Result, ensure, invalid};
 use crate::modify::ModifyRequest;
 use crate::modify::attributes::Attributes;
 use crate::modify::compare_and_set::CasRequest;
-use crate::modify::plan::{ModifyPlan, Mutations, check_write_consistency};
+use crate::modify::plan::{ModifyPlan, Mutations};
 use crate::modify::size::data_bytes;
 use crate::modify::update::PrependClock;
 use crate::restrictions::{StatementForm, quoted_name};
@@ -177,7 +177,6 @@ async fn execute_checked(
         warn_of_partitions(config, &mutations, warnings);
     }
     let is_counter = first.plan.table.is_counter();
-    check_write_consistency(request.consistency, &first.plan.table)?;
     let mutations = mutations.finish();
     if mutations.is_empty() {
         return Ok(None);

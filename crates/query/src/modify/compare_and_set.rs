@@ -191,6 +191,13 @@ impl<'c> CasRequest<'c> {
              don't care how many replicas commit it for non-SERIAL reads\"",
             request.consistency
         );
+        let keyspace = context.schema.keyspace(&self.table.keyspace);
+        let class = keyspace.and_then(|keyspace| keyspace.params.replication.get("class"));
+        if request.consistency == Consistency::EachQuorum
+            && let Some(class) = class.filter(|class| !class.ends_with("NetworkTopologyStrategy"))
+        {
+            return Err(invalid!("consistency level EACH_QUORUM not compatible with replication strategy ({class})"));
+        }
         let clusterings: Vec<Clustering> = self
             .conditions
             .keys()
@@ -200,12 +207,8 @@ impl<'c> CasRequest<'c> {
             })
             .collect();
         let command = row_command(&self.table, &self.key, &clusterings, ColumnSelection::All, self.now_secs);
-        let consistency = match request.consistency {
-            Consistency::Any => Consistency::One,
-            other => other,
-        };
         cluster
-            .compare_and_set(context, consistency, command, |current, timestamp| {
+            .compare_and_set(context, request.serial_consistency, request.consistency, command, |current, timestamp| {
                 self.decide(current, timestamp, context, clock, is_batch)
             })
             .await

@@ -660,9 +660,11 @@ fn prepare_conditions(
     Ok(Conditions::Columns { regular, statics })
 }
 
+/// Batches are not asked: theirs only decides how many replicas must answer.
+///
 /// # Errors
 /// Levels that plain writes do not have.
-pub fn check_write_consistency(consistency: Consistency, table: &Table) -> Result<()> {
+fn check_write_consistency(consistency: Consistency, table: &Table) -> Result<()> {
     if table.is_counter() {
         ensure!(
             consistency != Consistency::Any,

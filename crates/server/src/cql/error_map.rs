@@ -55,7 +55,7 @@ pub fn error_message(error: &QueryError, failed: &Failed) -> ErrorMessage {
 fn cluster_message(error: &ClusterError, failed: &Failed) -> ErrorMessage {
     let plain = |body: ErrorBody| ErrorMessage { text: error.to_string(), body };
     match error {
-        ClusterError::Unavailable { consistency, required, alive } => plain(ErrorBody::Unavailable {
+        ClusterError::Unavailable { consistency, required, alive, .. } => plain(ErrorBody::Unavailable {
             consistency: to_protocol(*consistency),
             required: count(*required),
             alive: count(*alive),
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn what_became_of_a_request_in_the_cluster_has_cassandras_words() {
-        let unavailable =
-            ClusterError::Unavailable { consistency: helenus_cluster::Consistency::Two, required: 2, alive: 1 };
+        let level = helenus_cluster::Consistency::Two;
+        let unavailable = ClusterError::Unavailable { consistency: level, required: 2, alive: 1, data_center: None };
         check(unavailable, WRITE, ErrorCode::Unavailable, "Cannot achieve consistency level TWO");
         let timed_out = "Operation timed out - received only 0 responses.";
         check(storage(StorageError::DeadlineExceeded), Operation::Read, ErrorCode::ReadTimeout, timed_out);
