@@ -128,3 +128,66 @@ impl Placements {
         self.by_table.get(&table)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Random rings, replications and tokens with the replicas that Cassandra 5.0.9 chose; see `tests/oracle/Placement.java`.
+    const GOLDEN: &str = include_str!("../../golden/placement.txt");
+
+    /// The node numbers of the golden file by index here.
+    fn ring_of(nodes: &BTreeMap<usize, (RingNode, Vec<Token>)>) -> (Rc<Ring>, Vec<usize>) {
+        let ring = Ring::new(nodes.values().cloned().collect(), NodeIndex(0));
+        (Rc::new(ring), nodes.keys().copied().collect())
+    }
+
+    fn replication_of(words: &[&str]) -> Replication {
+        let factors: Vec<(&str, usize)> = words[2..]
+            .iter()
+            .map(|word| word.split_once('=').expect("name=factor"))
+            .map(|(name, factor)| (name, factor.parse().expect("a factor")))
+            .collect();
+        match words[1] {
+            "SimpleStrategy" => Replication::Simple { factor: factors[0].1 },
+            _ => {
+                let factors = factors.into_iter().filter(|(_, factor)| 0 < *factor);
+                Replication::NetworkTopology(factors.map(|(name, factor)| (name.to_owned(), factor)).collect())
+            }
+        }
+    }
+
+    #[test]
+    fn replicas_stand_where_cassandra_puts_them() {
+        let mut nodes: BTreeMap<usize, (RingNode, Vec<Token>)> = BTreeMap::new();
+        let mut placement = None;
+        let mut checked = 0;
+        for line in GOLDEN.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[0] {
+                "ring" => nodes.clear(),
+                "node" => {
+                    let node = RingNode { data_center: words[2].into(), rack: words[3].into() };
+                    let tokens = words[4..].iter().map(|word| Token(word.parse().expect("a token"))).collect();
+                    nodes.insert(words[1].parse().expect("a number"), (node, tokens));
+                }
+                "replication" => {
+                    let (ring, numbers) = ring_of(&nodes);
+                    placement = Some((Placement::new(&ring, replication_of(&words)), numbers));
+                }
+                "at" => {
+                    let (placement, numbers) = placement.as_ref().expect("a replication stands before");
+                    let token = Token(words[1].parse().expect("a token"));
+                    let found: Vec<usize> = placement.replicas(token).iter().map(|node| numbers[node.0]).collect();
+                    let expected: Vec<usize> = words[2..].iter().map(|word| word.parse().expect("a number")).collect();
+                    assert_eq!(found, expected, "{:?} at {token} of {nodes:?}", placement.replication);
+                    checked += 1;
+                }
+                _ => assert!(line.starts_with('#'), "{line}"),
+            }
+        }
+        assert!(500 < checked, "{checked} tokens");
+    }
+}
