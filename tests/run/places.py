@@ -27,13 +27,17 @@ def binary():
     return target() / "debug" / "helenus"
 
 
+def caches():
+    """Variables that keep what Go and Node download below .cache."""
+    go_flags = f"{os.environ.get('GOFLAGS', '')} -modcacherw".strip()  # Or `rm -rf .cache` fails on read-only files.
+    return {"GOMODCACHE": str(CACHE / "go" / "modules"), "GOCACHE": str(CACHE / "go" / "build"), "GOFLAGS": go_flags,
+            "npm_config_cache": str(CACHE / "npm")}
+
+
 def environment():
     """The environment of every command: caches below .cache, nothing coloured, nothing rewritten."""
-    go_flags = f"{os.environ.get('GOFLAGS', '')} -modcacherw".strip()  # Or `rm -rf .cache` fails on read-only files.
-    return {**os.environ, "HELENUS_CACHE": str(CACHE), "GOMODCACHE": str(CACHE / "go" / "modules"),
-            "GOCACHE": str(CACHE / "go" / "build"), "GOFLAGS": go_flags, "npm_config_cache": str(CACHE / "npm"),
-            "CARGO_TERM_COLOR": "never", "NO_COLOR": "1", "INSTA_UPDATE": "no", "PYTHONDONTWRITEBYTECODE": "1",
-            "HELENUS_BINARY": str(binary())}
+    return {**os.environ, **caches(), "HELENUS_CACHE": str(CACHE), "CARGO_TERM_COLOR": "never", "NO_COLOR": "1",
+            "INSTA_UPDATE": "no", "PYTHONDONTWRITEBYTECODE": "1", "HELENUS_BINARY": str(binary())}
 
 
 def python():

@@ -60,6 +60,10 @@ def maven():
                    "dependency:build-classpath"), DRIVERS / "java")
 
 
+def demo():
+    yield Command((sys.executable, str(places.TESTS / "demo" / "run.py"), "--prepare"), REPOSITORY)
+
+
 def gocql(version):
     def commands():
         yield Command(("go", "mod", "download"), DRIVERS / f"gocql-{version}")
@@ -103,6 +107,7 @@ PREPARATIONS = {
     "gocql-v2": Preparation(("go",), gocql("v2")),
     "oracle": Preparation(("java", "maven"), oracle),
     "maven": Preparation(("java", "maven"), maven),
+    "demo": Preparation(("python", "go", "java", "maven"), demo),
     "binary": Preparation(("rust", "c++"), binary),
     "unit-tests": Preparation(("rust", "c++"), unit_tests),
     "scylla": Preparation(("rust", "c++"), scylla),

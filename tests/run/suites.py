@@ -113,5 +113,8 @@ SUITES = [
     Suite("nodetool", "nodetool against a node", fixed(OWN_PYTHON, TESTS / "nodetool" / "run.py", "--binary", places.binary()),
           ("binary",), directory=TESTS / "nodetool"),
     Suite("hostile", "a node stays up and serves others under hostile clients", hostile, ("binary",)),
+    Suite("demo", "the main job in small, with a kill in the middle",
+          fixed(OWN_PYTHON, TESTS / "demo" / "run.py", "--small", "--binary", places.binary()),
+          ("binary", "venv", "demo"), directory=TESTS / "demo"),
     Suite("fuzz", "decoders fed with arbitrary bytes", fuzz, ("fuzz",)),
 ]

@@ -1,11 +1,15 @@
-// Command demo keeps partner ids and asks both ways: all ids of a partner id, those of the last months, the last one, the
-// last date of a pair. It prints what it did and exits with 1 at the first wrong answer.
+// Command demo matches partner ids with ids and asks both ways: all that a partner id is matched with, those of the last
+// months, the last one and its date, the last date of a given pair. It knows the answers and exits with 1 at the first
+// wrong one.
 package main
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"log"
-	"os"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,100 +19,164 @@ import (
 )
 
 const (
-	partners    = 2000
-	idsOf       = 12 // of each partner, one a month
-	inFlight    = 64
-	lastMonths  = 3
-	monthsInAll = idsOf
+	matchesOfPartner = 12
+	months           = 24
+	lastMonths       = 6
+	inFlight         = 128
+	askedEvery       = 5 // One key of so many.
 )
 
-var tables = []struct{ name, key, other string }{
-	{"ids_by_partnerid", "partnerid", "id"},
-	{"partnerids_by_id", "id", "partnerid"},
+// A match says that a partner's id and an own one were seen together.
+type match struct {
+	partnerID, id string
+	date          time.Time
+}
+
+// A direction is one of the two tables: what is looked up, and what is found.
+type direction struct {
+	table, key, found string
+	keyOf, foundOf    func(match) string
+}
+
+var directions = []direction{
+	{"ids_by_partnerid", "partnerid", "id", func(m match) string { return m.partnerID }, func(m match) string { return m.id }},
+	{"partnerids_by_id", "id", "partnerid", func(m match) string { return m.id }, func(m match) string { return m.partnerID }},
 }
 
 func month(n int) time.Time { return time.Date(2024, time.Month(1+n), 1, 0, 0, 0, 0, time.UTC) }
 
-func partner(n int) string { return fmt.Sprintf("partner-%d", n) }
-
-// Every id belongs to one partner, and the i-th id of partner n was seen in month i.
-func id(n, i int) string { return fmt.Sprintf("id-%d-%d", n, i) }
+// matches pairs every partner id with ids that it shares with others. A pair may be seen in several months.
+func matches(partners int) []match {
+	var all []match
+	for n := range partners {
+		for i := range matchesOfPartner {
+			id := (n*3 + i/2*i) % partners
+			all = append(all, match{fmt.Sprintf("partner-%d", n), fmt.Sprintf("id-%d", id), month((n*5 + i*7) % months)})
+		}
+	}
+	return all
+}
 
 func main() {
-	host, port, _ := strings.Cut(os.Getenv("HELENUS_ADDRESS"), ":")
+	address := flag.String("address", "127.0.0.1:9042", "of the node")
+	partners := flag.Int("partners", 20_000, "how many partner ids")
+	flag.Parse()
+	session := connect(*address)
+	defer session.Close()
+	all := matches(*partners)
+	for _, way := range directions {
+		statement := fmt.Sprintf("CREATE TABLE demo.%s (%s text, %s text, date timestamp, PRIMARY KEY ((%s), date, %s)) "+
+			"WITH CLUSTERING ORDER BY (date DESC)", way.table, way.key, way.found, way.key, way.found)
+		if err := session.Query(statement).Exec(); err != nil {
+			log.Fatal("creating ", way.table, ": ", err)
+		}
+	}
+	load(session, all)
+	for _, way := range directions {
+		ask(session, way, all)
+	}
+}
+
+func connect(address string) *gocql.Session {
+	host, port, _ := strings.Cut(address, ":")
 	cluster := gocql.NewCluster(host)
-	cluster.Port, _ = strconv.Atoi(port)
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		log.Fatal("-address: ", err)
+	}
+	cluster.Port = number
 	cluster.Timeout = 30 * time.Second
 	cluster.Consistency = gocql.LocalQuorum
 	session, err := cluster.CreateSession()
 	if err != nil {
 		log.Fatal("connecting: ", err)
 	}
-	defer session.Close()
-	for _, table := range tables {
-		statement := fmt.Sprintf("CREATE TABLE IF NOT EXISTS demo.%s (%s text, %s text, date timestamp, PRIMARY KEY ((%s), date, %s)) "+
-			"WITH CLUSTERING ORDER BY (date DESC)", table.name, table.key, table.other, table.key, table.other)
-		if err := session.Query(statement).Exec(); err != nil {
-			log.Fatal("creating ", table.name, ": ", err)
-		}
-	}
-	load(session)
-	began := time.Now()
-	for n := 0; n < partners; n += 7 {
-		askPartner(session, n)
-		askID(session, n)
-	}
-	fmt.Printf("questions answered both ways in %.2f s\n", time.Since(began).Seconds())
+	return session
 }
 
-func load(session *gocql.Session) {
-	began := time.Now()
+// inParallel calls work for every number below count, so many at a time.
+func inParallel(count int, work func(int)) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, inFlight)
-	for n := 0; n < partners; n++ {
-		for i := 0; i < idsOf; i++ {
-			slots <- struct{}{}
-			group.Add(1)
-			go func() {
-				defer func() { <-slots; group.Done() }()
-				for _, table := range tables {
-					values := map[string]string{"partnerid": partner(n), "id": id(n, i)}
-					statement := fmt.Sprintf("INSERT INTO demo.%s (%s, %s, date) VALUES (?, ?, ?)", table.name, table.key, table.other)
-					if err := session.Query(statement, values[table.key], values[table.other], month(i)).Exec(); err != nil {
-						log.Fatal("inserting: ", err)
-					}
-				}
-			}()
-		}
+	for n := range count {
+		slots <- struct{}{}
+		group.Add(1)
+		go func() {
+			defer func() { <-slots; group.Done() }()
+			work(n)
+		}()
 	}
 	group.Wait()
-	rows := 2 * partners * idsOf
-	fmt.Printf("%d rows in two tables, %.0f rows/s\n", rows, float64(rows)/time.Since(began).Seconds())
 }
 
-func askPartner(session *gocql.Session, n int) {
-	all := texts(session, "SELECT id FROM demo.ids_by_partnerid WHERE partnerid = ?", partner(n))
-	expect(len(all) == idsOf && all[0] == id(n, idsOf-1), "all ids of a partner, newest first: %v", all)
-	recent := texts(session, "SELECT id FROM demo.ids_by_partnerid WHERE partnerid = ? AND date >= ?", partner(n),
-		month(monthsInAll-lastMonths))
-	expect(len(recent) == lastMonths, "ids of the last months: %v", recent)
+func load(session *gocql.Session, all []match) {
+	began := time.Now()
+	inParallel(len(all), func(n int) {
+		for _, way := range directions {
+			statement := fmt.Sprintf("INSERT INTO demo.%s (%s, %s, date) VALUES (?, ?, ?)", way.table, way.key, way.found)
+			if err := session.Query(statement, way.keyOf(all[n]), way.foundOf(all[n]), all[n].date).Exec(); err != nil {
+				log.Fatal("inserting: ", err)
+			}
+		}
+	})
+	rows := 2 * len(all)
+	fmt.Printf("figure rows written: %d, %.0f rows/s\n", rows, float64(rows)/time.Since(began).Seconds())
+}
+
+func ask(session *gocql.Session, way direction, all []match) {
+	expected := map[string][]match{}
+	for _, one := range all {
+		expected[way.keyOf(one)] = append(expected[way.keyOf(one)], one)
+	}
+	var keys []string
+	for key, found := range expected {
+		slices.SortFunc(found, func(a, b match) int {
+			return cmp.Or(b.date.Compare(a.date), cmp.Compare(way.foundOf(a), way.foundOf(b)))
+		})
+		expected[key] = slices.Compact(found)
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	began := time.Now()
+	asked := len(keys) / askedEvery
+	inParallel(asked, func(n int) { askKey(session, way, keys[n*askedEvery], expected[keys[n*askedEvery]]) })
+	fmt.Printf("figure %s: %d keys, four questions each, %.0f questions/s\n", way.table, asked,
+		4*float64(asked)/time.Since(began).Seconds())
+}
+
+// askKey asks the four questions; expected is what the key is matched with, the newest first.
+func askKey(session *gocql.Session, way direction, key string, expected []match) {
+	texts := func(from []match) []string {
+		var found []string
+		for _, one := range from {
+			found = append(found, way.foundOf(one))
+		}
+		return found
+	}
+	same(way, key, "all", texts(expected),
+		read(session, fmt.Sprintf("SELECT %s FROM demo.%s WHERE %s = ?", way.found, way.table, way.key), key))
+	since := month(months - lastMonths)
+	recent := slices.DeleteFunc(slices.Clone(expected), func(one match) bool { return one.date.Before(since) })
+	same(way, key, "of the last months", texts(recent),
+		read(session, fmt.Sprintf("SELECT %s FROM demo.%s WHERE %s = ? AND date >= ?", way.found, way.table, way.key), key, since))
 	var last string
 	var date time.Time
-	err := session.Query("SELECT id, date FROM demo.ids_by_partnerid WHERE partnerid = ? LIMIT 1", partner(n)).Scan(&last, &date)
-	expect(err == nil && last == id(n, idsOf-1) && date.Equal(month(idsOf-1)), "the last id and its date: %v %v %v", last, date, err)
-	err = session.Query("SELECT max(date) FROM demo.ids_by_partnerid WHERE partnerid = ? AND id = ? ALLOW FILTERING", partner(n),
-		id(n, 4)).Scan(&date)
-	expect(err == nil && date.Equal(month(4)), "the last date of a pair: %v %v", date, err)
-}
-
-func askID(session *gocql.Session, n int) {
-	for i := 0; i < idsOf; i += 5 {
-		found := texts(session, "SELECT partnerid FROM demo.partnerids_by_id WHERE id = ?", id(n, i))
-		expect(len(found) == 1 && found[0] == partner(n), "the partner of an id: %v", found)
+	statement := fmt.Sprintf("SELECT %s, date FROM demo.%s WHERE %s = ? LIMIT 1", way.found, way.table, way.key)
+	if err := session.Query(statement, key).Scan(&last, &date); err != nil {
+		log.Fatal(statement, ": ", err)
 	}
+	same(way, key, "the last", []string{way.foundOf(expected[0]), expected[0].date.String()}, []string{last, date.UTC().String()})
+	// A pair: the oldest match's, whose last date may be another match's.
+	pair := way.foundOf(expected[len(expected)-1])
+	newest := expected[slices.IndexFunc(expected, func(one match) bool { return way.foundOf(one) == pair })]
+	statement = fmt.Sprintf("SELECT max(date) FROM demo.%s WHERE %s = ? AND %s = ? ALLOW FILTERING", way.table, way.key, way.found)
+	if err := session.Query(statement, key, pair).Scan(&date); err != nil {
+		log.Fatal(statement, ": ", err)
+	}
+	same(way, key, "the last date of a pair", newest.date.String(), date.UTC().String())
 }
 
-func texts(session *gocql.Session, statement string, values ...any) []string {
+func read(session *gocql.Session, statement string, values ...any) []string {
 	iter := session.Query(statement, values...).Iter()
 	var all []string
 	var one string
@@ -121,8 +189,8 @@ func texts(session *gocql.Session, statement string, values ...any) []string {
 	return all
 }
 
-func expect(holds bool, format string, values ...any) {
-	if !holds {
-		log.Fatalf("wrong answer: "+format, values...)
+func same(way direction, key, question string, expected, found any) {
+	if !reflect.DeepEqual(expected, found) {
+		log.Fatalf("%s, %s: %s: expected %v, found %v", way.table, key, question, expected, found)
 	}
 }
