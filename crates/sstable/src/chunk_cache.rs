@@ -3,7 +3,7 @@
 //! Chunks are handed out as shared bytes, so evicting one never disturbs a reader. Eviction is by the clock algorithm:
 //! a hit costs one hash look-up and sets a flag; the hand takes the first chunk that was not used since it last passed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
@@ -14,8 +14,6 @@ use bytes::Bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileId(u64);
 
-pub struct ChunkCache(RefCell<Inner>);
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkCacheStats {
     pub hits: u64,
@@ -23,6 +21,25 @@ pub struct ChunkCacheStats {
     pub used_bytes: u64,
     pub budget_bytes: u64,
     pub chunks: u64,
+    /// Reads of its files that wait for the device at this moment.
+    pub queued_reads: u64,
+    /// How many have waited so far, these included.
+    pub all_queued_reads: u64,
+}
+
+pub struct ChunkCache {
+    inner: RefCell<Inner>,
+    queued_reads: Cell<u64>,
+    all_queued_reads: Cell<u64>,
+}
+
+/// A read that waits for the device, until it is dropped.
+pub(crate) struct QueuedRead<'c>(&'c Cell<u64>);
+
+impl Drop for QueuedRead<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 struct Inner {
@@ -75,7 +92,7 @@ impl ChunkCache {
     /// A cache of at most `budget_bytes`; with 0 it keeps nothing.
     #[must_use]
     pub fn new(budget_bytes: usize) -> Rc<Self> {
-        Rc::new(Self(RefCell::new(Inner {
+        let inner = Inner {
             budget_bytes,
             used_bytes: 0,
             slots: Vec::new(),
@@ -85,36 +102,45 @@ impl ChunkCache {
             hits: 0,
             misses: 0,
             next_file: 0,
-        })))
+        };
+        Rc::new(Self { inner: RefCell::new(inner), queued_reads: Cell::default(), all_queued_reads: Cell::default() })
     }
 
     #[must_use]
     pub fn stats(&self) -> ChunkCacheStats {
-        let inner = self.0.borrow();
+        let inner = self.inner.borrow();
         ChunkCacheStats {
             hits: inner.hits,
             misses: inner.misses,
             used_bytes: inner.used_bytes as u64,
             budget_bytes: inner.budget_bytes as u64,
             chunks: inner.by_place.len() as u64,
+            queued_reads: self.queued_reads.get(),
+            all_queued_reads: self.all_queued_reads.get(),
         }
     }
 
     /// Changes the budget; what is too much goes at once.
     pub fn set_budget(&self, budget_bytes: usize) {
-        let mut inner = self.0.borrow_mut();
+        let mut inner = self.inner.borrow_mut();
         inner.budget_bytes = budget_bytes;
         inner.make_room(0);
     }
 
+    pub(crate) fn queue_read(&self) -> QueuedRead<'_> {
+        self.queued_reads.set(self.queued_reads.get() + 1);
+        self.all_queued_reads.set(self.all_queued_reads.get() + 1);
+        QueuedRead(&self.queued_reads)
+    }
+
     pub(crate) fn new_file(&self) -> FileId {
-        let mut inner = self.0.borrow_mut();
+        let mut inner = self.inner.borrow_mut();
         inner.next_file += 1;
         FileId(inner.next_file)
     }
 
     pub(crate) fn get(&self, file: FileId, chunk: u64) -> Option<Bytes> {
-        let inner = &mut *self.0.borrow_mut();
+        let inner = &mut *self.inner.borrow_mut();
         let Some(slot) = inner.by_place.get(&Place { file, chunk }) else {
             inner.misses += 1;
             return None;
@@ -126,7 +152,7 @@ impl ChunkCache {
     }
 
     pub(crate) fn put(&self, file: FileId, chunk: u64, bytes: &Bytes) {
-        let inner = &mut *self.0.borrow_mut();
+        let inner = &mut *self.inner.borrow_mut();
         let place = Place { file, chunk };
         let needed = bytes.len() + OVERHEAD_BYTES;
         if inner.budget_bytes < needed || inner.by_place.contains_key(&place) {
@@ -150,7 +176,7 @@ impl ChunkCache {
 
     /// The file is closed: its chunks serve nobody any more.
     pub(crate) fn forget(&self, file: FileId) {
-        let inner = &mut *self.0.borrow_mut();
+        let inner = &mut *self.inner.borrow_mut();
         for at in 0..inner.slots.len() {
             if inner.slots[at].place.file == file && inner.slots[at].bytes.is_some() {
                 inner.evict(at);

@@ -223,7 +223,10 @@ impl ChunkedFile {
             Some(Ok(read)) if read == buf.len() => return Ok(Bytes::from(buf)),
             Some(Ok(_)) => Err(std::io::ErrorKind::UnexpectedEof.into()),
             Some(Err(error)) => Err(error),
-            None => self.file.read_at(offset, buf.len()).await,
+            None => {
+                let _queued = self.cache.queue_read();
+                self.file.read_at(offset, buf.len()).await
+            }
         };
         answer.map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => self.corrupt(offset, "more bytes", "the end of the file".to_owned()),

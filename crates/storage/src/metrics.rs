@@ -11,13 +11,14 @@ const BUCKET_COUNT: usize = 115;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>, // One more than there are borders: the last is what lies beyond.
+    zeros: u64,       // Part of the first bucket.
     sum: u64,
     max: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: vec![0; BUCKET_COUNT + 1], sum: 0, max: 0 }
+        Self { counts: vec![0; BUCKET_COUNT + 1], zeros: 0, sum: 0, max: 0 }
     }
 }
 
@@ -37,9 +38,17 @@ impl Histogram {
     }
 
     pub fn record(&mut self, value: u64) {
-        let bucket = bucket_of(value);
-        self.counts[bucket] += 1;
-        self.sum = self.sum.saturating_add(value);
+        self.record_times(value, 1);
+    }
+
+    /// Records `value` so many times.
+    pub fn record_times(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.counts[bucket_of(value)] += times;
+        self.zeros += if value == 0 { times } else { 0 };
+        self.sum = self.sum.saturating_add(value.saturating_mul(times));
         self.max = self.max.max(value);
     }
 
@@ -62,29 +71,43 @@ impl Histogram {
         self.max
     }
 
+    /// The least that the smallest observation can have been; 0 without any.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        match self.counts.iter().position(|count| 0 < *count) {
+            Some(0) => u64::from(self.zeros == 0),
+            Some(bucket) => Self::borders().get(bucket - 1).map_or(0, |border| border + 1),
+            None => 0,
+        }
+    }
+
     /// Counts a bucket, in the order of [`Histogram::borders`], and one for what lies beyond the last border.
     #[must_use]
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// The border below which `share` (0 to 1) of the observations lie; 0 without any.
+    /// The border below which `share` (0 to 1) of the observations lie, never above the largest of them; 0 without any.
     #[must_use]
     pub fn percentile(&self, share: f64) -> u64 {
         let count = self.count();
         let wanted = (share * count as f64).ceil() as u64;
+        if wanted <= self.zeros {
+            return 0;
+        }
         let mut seen = 0;
         for (border, counted) in Self::borders().into_iter().zip(&self.counts) {
             seen += counted;
             if 0 < seen && wanted <= seen {
-                return border;
+                return border.min(self.max);
             }
         }
-        if count == 0 { 0 } else { self.max }
+        self.max
     }
 
     pub fn merge(&mut self, other: &Histogram) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(into, from)| *into += from);
+        self.zeros += other.zeros;
         self.sum = self.sum.saturating_add(other.sum);
         self.max = self.max.max(other.max);
     }
@@ -132,13 +155,18 @@ pub struct TableStats {
     pub live_bytes: u64,
     /// Bytes before compression.
     pub uncompressed_bytes: u64,
+    /// Of those, what stands in compressed files, and what their data files take on the disk.
+    pub compressible_bytes: u64,
+    pub compressed_bytes: u64,
     /// Sum over files: a partition in two of them counts twice.
     pub partitions_estimate: u64,
     pub cells: u64,
     pub sstable_tombstone_cells: u64,
     pub pending_compactions: u64,
-    pub max_partition_bytes: u64,
-    pub mean_partition_bytes: u64,
+    pub largest_sstable_bytes: u64,
+    /// Sizes as the files' statistics estimate them; a partition in two files counts twice.
+    pub partition_bytes: Histogram,
+    pub partition_cells: Histogram,
     pub bloom_filter_bytes: u64,
     pub last_truncated_micros: Option<i64>,
 }
@@ -159,10 +187,16 @@ pub struct StorageStats {
     pub chunk_cache_bytes: u64,
     pub chunk_cache_hits: u64,
     pub chunk_cache_misses: u64,
+    /// Reads of SSTables that wait for the device at this moment.
+    pub queued_sstable_reads: u64,
+    /// How many have waited so far, these included.
+    pub all_queued_sstable_reads: u64,
     pub running_compactions: u64,
     pub pending_compactions: u64,
     pub completed_compactions: u64,
     pub compacted_bytes: u64,
+    /// How long compactions have held the shard's thread.
+    pub compaction_busy: Duration,
     pub flushes: u64,
     pub disk_refused_writes: u64,
     pub expired_requests: u64,
@@ -242,8 +276,23 @@ mod tests {
         assert_eq!(histogram.percentile(0.5), 50);
         assert!(Histogram::borders().windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(&Histogram::borders()[..14], &[1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24]);
+        assert_eq!((histogram.min(), histogram.max()), (1, 100));
         assert_eq!(Histogram::default().percentile(0.99), 0);
         histogram.record(u64::MAX);
         assert_eq!(histogram.percentile(1.0), u64::MAX);
+    }
+
+    #[test]
+    fn no_percentile_is_above_the_largest_observation_and_zeros_are_zeros() {
+        let mut histogram = Histogram::default();
+        histogram.record_times(0, 3);
+        assert_eq!((histogram.min(), histogram.percentile(0.99)), (0, 0));
+        histogram.record(100); // Between the borders 86 and 103.
+        assert_eq!((histogram.percentile(0.5), histogram.percentile(0.99)), (0, 100));
+        let mut larger = Histogram::default();
+        larger.record(100);
+        assert_eq!(larger.min(), 87);
+        larger.merge(&histogram);
+        assert_eq!((larger.min(), larger.count()), (0, 5));
     }
 }

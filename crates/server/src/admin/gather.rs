@@ -50,7 +50,6 @@ pub(super) fn load_bytes(stats: &[Vec<TableStats>]) -> u64 {
 }
 
 pub(super) fn distribution(histogram: &Histogram) -> Distribution {
-    let seen = Histogram::borders().into_iter().zip(histogram.counts()).find(|(_, count)| 0 < **count);
     let percentile = |share: f64| histogram.percentile(share) as f64;
     Distribution {
         count: histogram.count(),
@@ -60,7 +59,7 @@ pub(super) fn distribution(histogram: &Histogram) -> Distribution {
         p95: percentile(0.95),
         p98: percentile(0.98),
         p99: percentile(0.99),
-        min: seen.map_or(0, |(border, _)| border) as f64,
+        min: histogram.min() as f64,
         max: histogram.max() as f64,
     }
 }

@@ -7,6 +7,7 @@ use std::fmt::{Display, Write};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use helenus_env::SchedulingGroup;
 use helenus_storage::{Histogram, TableStats};
 
 use super::gather::resident_bytes;
@@ -201,6 +202,12 @@ fn shard_metrics(page: &mut Page, views: &[ShardView]) {
     });
     number("chunk_cache_hits_total", "counter", "Pieces found in it.", |view| view.storage.chunk_cache_hits);
     number("chunk_cache_misses_total", "counter", "Pieces read from files.", |view| view.storage.chunk_cache_misses);
+    number("sstable_reads_queued", "gauge", "Reads of SSTables that wait for the device.", |view| {
+        view.storage.queued_sstable_reads
+    });
+    number("sstable_reads_queued_total", "counter", "Reads of SSTables that have waited for the device.", |view| {
+        view.storage.all_queued_sstable_reads
+    });
     number("compactions_running", "gauge", "Compactions that run.", |view| view.storage.running_compactions);
     number("compactions_pending", "gauge", "Compactions that strategies want.", |view| {
         view.storage.pending_compactions
@@ -211,6 +218,14 @@ fn shard_metrics(page: &mut Page, views: &[ShardView]) {
     number("slow_polls_total", "counter", "Times that a task held up its shard.", |view| view.slow_polls);
     number("longest_poll_microseconds", "gauge", "The longest of them.", |view| view.longest_poll_micros);
     number("task_panics_total", "counter", "Tasks that died; each is a defect.", |view| view.task_panics);
+    number("compaction_shares", "gauge", "Parts of a thousand that compactions get of a busy shard.", |_| {
+        SchedulingGroup::Compaction.shares().into()
+    });
+    page.family("compaction_cpu_seconds_total", "counter", "How long compactions have held the shard's thread.");
+    for view in views {
+        let seconds = view.storage.compaction_busy.as_secs_f64();
+        page.sample("compaction_cpu_seconds_total", &[("shard", &view.shard)], seconds);
+    }
     page.family("commit_log_sync_duration_seconds", "histogram", "How long a sync to the device took.");
     for view in views {
         let labels: Labels = &[("shard", &view.shard)];

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::api::{ActiveCompaction, CompactionHistory, Compactions, ThreadPools};
+use super::api::{ActiveCompaction, CompactionHistory, Compactions, EndedCompaction, ThreadPools};
 use super::java_text::{Table, double, file_size, instant};
 
 #[must_use]
@@ -138,30 +138,48 @@ fn remaining_time(left_bytes: u64, mib_per_sec: f64) -> String {
     format!("{}h{:02}m{:02}s", secs / 3600, secs % 3600 / 60, secs % 60)
 }
 
+/// `compactionhistory`: titles, and below them the cells of an ended compaction.
+const HISTORY_COLUMNS: [&str; 8] = [
+    "id",
+    "keyspace_name",
+    "columnfamily_name",
+    "compacted_at",
+    "bytes_in",
+    "bytes_out",
+    "rows_merged",
+    "compaction_properties",
+];
+
+fn history_cells(ended: &EndedCompaction) -> [String; 8] {
+    [
+        ended.id.clone(),
+        ended.keyspace.clone(),
+        ended.table.clone(),
+        instant(ended.compacted_at_micros).trim_end_matches('Z').to_owned(),
+        ended.bytes_in.to_string(),
+        ended.bytes_out.to_string(),
+        "{}".to_owned(), // How many files each row came from is not recorded.
+        format!("{{compaction_type:{}}}", ended.kind),
+    ]
+}
+
 #[must_use]
 pub fn history_text(history: &CompactionHistory) -> String {
     let mut table = Table::default();
-    table.add([
-        "id",
-        "keyspace_name",
-        "columnfamily_name",
-        "compacted_at",
-        "bytes_in",
-        "bytes_out",
-        "rows_merged",
-        "compaction_properties",
-    ]);
-    for ended in &history.compactions {
-        table.add([
-            ended.id.clone(),
-            ended.keyspace.clone(),
-            ended.table.clone(),
-            instant(ended.compacted_at_micros).trim_end_matches('Z').to_owned(),
-            ended.bytes_in.to_string(),
-            ended.bytes_out.to_string(),
-            "{}".to_owned(), // How many files each row came from is not recorded.
-            format!("{{compaction_type:{}}}", ended.kind),
-        ]);
-    }
+    table.add(HISTORY_COLUMNS);
+    history.compactions.iter().for_each(|ended| table.add(history_cells(ended)));
     format!("Compaction History: \n{table}")
+}
+
+/// The document of `compactionhistory -F`: Cassandra's names.
+#[must_use]
+pub fn history_document(history: &CompactionHistory) -> Value {
+    let rows = history.compactions.iter().map(|ended| {
+        let cells = HISTORY_COLUMNS.into_iter().zip(history_cells(ended));
+        let mut row: Map<_, _> = cells.map(|(title, cell)| (title.to_owned(), json!(cell))).collect();
+        row.insert("bytes_in".to_owned(), json!(ended.bytes_in));
+        row.insert("bytes_out".to_owned(), json!(ended.bytes_out));
+        Value::Object(row)
+    });
+    json!({"CompactionHistory": rows.collect::<Vec<_>>()})
 }

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::unsupported;
 
 /// One dash and several letters, and what clap calls it.
-const RESPELLED: [(&str, &str); 10] = [
+const RESPELLED: [(&str, &str); 11] = [
     ("-pw", "--password"),
     ("-pwf", "--password-file"),
     ("-pp", "--print-port"),
@@ -21,6 +21,7 @@ const RESPELLED: [(&str, &str); 10] = [
     ("-nt", "--no-ttl"),
     ("-st", "--start-token"),
     ("-et", "--end-token"),
+    ("-id", "--compaction-id"),
 ];
 
 #[derive(Debug, Parser)]
@@ -142,7 +143,13 @@ pub enum Command {
     /// Whether the node gossips
     Statusgossip,
     /// Whether SSTables are merged without being asked
-    Statusautocompaction,
+    Statusautocompaction {
+        /// Single keyspaces are not in Helenus yet
+        words: Vec<String>,
+        /// Not in Helenus yet
+        #[arg(short, long)]
+        all: bool,
+    },
     /// Merge SSTables without being asked, on the whole node
     Enableautocompaction {
         /// Single keyspaces are not in Helenus yet
@@ -170,6 +177,9 @@ pub enum Command {
     Stop {
         #[arg(value_name = "compaction_type", default_value = "COMPACTION")]
         kind: String,
+        /// Not in Helenus yet (-id)
+        #[arg(long)]
+        compaction_id: Option<String>,
     },
     /// Explain the commands
     Help { words: Vec<String> },

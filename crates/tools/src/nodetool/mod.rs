@@ -93,6 +93,8 @@ fn execute(line: &CommandLine, transport: &dyn Transport, out: &mut dyn Write) -
     }
 }
 
+const SINGLE_KEYSPACES: &str = "automatic compaction of single keyspaces";
+
 /// One command on its way: the node, and how and where to print.
 struct Session<'a> {
     node: Node<'a>,
@@ -149,7 +151,12 @@ impl Session<'_> {
             C::Settraceprobability { probability } => self.set_trace_probability(probability),
             C::Statusbinary => self.show("/node", |node: &api::Node| running(node.native_transport_active)),
             C::Statusgossip => self.show("/node", |node: &api::Node| running(node.gossip_active)),
-            C::Statusautocompaction => self.show("/auto-compaction", |found: &AutoCompaction| running(found.enabled)),
+            C::Statusautocompaction { words, all } if *all || !words.is_empty() => {
+                Err(Failure::Unsupported(SINGLE_KEYSPACES.to_owned()))
+            }
+            C::Statusautocompaction { .. } => {
+                self.show("/auto-compaction", |found: &AutoCompaction| running(found.enabled))
+            }
             C::Enableautocompaction { words } => self.set_auto_compaction(words, true),
             C::Disableautocompaction { words } => self.set_auto_compaction(words, false),
             C::Getcompactionthroughput { precise_mib } => self
@@ -157,13 +164,14 @@ impl Session<'_> {
                     throughput_text(found.throughput_mib_per_sec, *precise_mib)
                 }),
             C::Setcompactionthroughput { throughput } => self.set_compaction_throughput(throughput),
-            C::Compactionhistory => {
-                self.show("/compactions/history", |history: &CompactionHistory| background::history_text(history))
+            C::Compactionhistory => self.compaction_history(),
+            C::Stop { compaction_id: Some(_), .. } => {
+                Err(Failure::Unsupported("stop of a single compaction".to_owned()))
             }
-            C::Stop { kind } if kind == "COMPACTION" => {
+            C::Stop { kind, .. } if kind == "COMPACTION" => {
                 self.action("/compactions/stop", "stopping", &json!({}), None, &[])
             }
-            C::Stop { kind } => {
+            C::Stop { kind, .. } => {
                 Err(Failure::BadUse(format!("compaction_type: can not convert \"{kind}\" to a OperationType")))
             }
             C::Help { words } => {
@@ -261,6 +269,14 @@ impl Session<'_> {
         }
     }
 
+    fn compaction_history(&mut self) -> Result<(), Failure> {
+        let history: CompactionHistory = self.node.get_as("/compactions/history")?;
+        match self.format {
+            Some(format) => self.print(&format.print(&background::history_document(&history))),
+            None => self.print(&background::history_text(&history)),
+        }
+    }
+
     fn tablehistograms(&mut self, words: &[String]) -> Result<(), Failure> {
         let tables: Vec<(String, String)> = match words {
             [] => {
@@ -298,7 +314,7 @@ impl Session<'_> {
 
     fn set_auto_compaction(&mut self, keyspaces: &[String], enabled: bool) -> Result<(), Failure> {
         if !keyspaces.is_empty() {
-            return Err(Failure::Unsupported("automatic compaction of single keyspaces".to_owned()));
+            return Err(Failure::Unsupported(SINGLE_KEYSPACES.to_owned()));
         }
         let answer = self.node.put("/auto-compaction", &json!({"enabled": enabled}))?;
         self.done(&answer)
@@ -306,8 +322,11 @@ impl Session<'_> {
 
     fn set_compaction_throughput(&mut self, text: &str) -> Result<(), Failure> {
         let throughput = text
-            .parse::<u32>()
+            .parse::<i32>()
             .map_err(|_| Failure::BadUse(format!("compaction_throughput: can not convert \"{text}\" to a Integer")))?;
+        if throughput < 0 {
+            return Err(Failure::BadUse("Invalid data rate: value must be non-negative".to_owned()));
+        }
         let answer = self.node.put("/compaction-throughput", &json!({"throughput_mib_per_sec": throughput}))?;
         self.done(&answer)
     }

@@ -77,13 +77,22 @@ pub fn take(node: &Node<'_>, arguments: &SnapshotArgs, now_ms: u128, out: &mut d
                 .to_owned(),
         ));
     }
+    if tag.contains('/') {
+        return Err(Failure::Failed("Snapshot name cannot contain /".to_owned()));
+    }
     let ttl_secs = arguments.ttl.as_deref().map(|text| duration_secs(text, Unit::Nanoseconds)).transpose()?;
     announce(arguments, list.as_deref(), &tag, out)?;
     if let Some(0..TTL_SECS_MIN) = ttl_secs {
         return Err(Failure::BadUse(format!("ttl for snapshot must be at least {TTL_SECS_MIN} seconds")));
     }
+    if ttl_secs.is_some() {
+        return Err(Failure::Unsupported("snapshot --ttl".to_owned()));
+    }
+    // What stands in the list without a point is a keyspace.
+    let (tables, listed): (Vec<String>, Vec<String>) =
+        list.iter().flat_map(|list| list.split(',')).map(str::to_owned).partition(|name| name.contains('.'));
     let tables: Vec<String> = match (&list, &arguments.table, arguments.keyspaces.as_slice()) {
-        (Some(list), _, _) => list.split(',').map(str::to_owned).collect(),
+        (Some(_), _, _) => tables,
         (None, Some(table), [keyspace]) => vec![format!("{keyspace}.{table}")],
         (None, Some(_), _) => {
             return Err(Failure::Failed(
@@ -95,13 +104,12 @@ pub fn take(node: &Node<'_>, arguments: &SnapshotArgs, now_ms: u128, out: &mut d
     if tag.is_empty() {
         return Err(Failure::Failed("You must supply a snapshot name.".to_owned()));
     }
-    if tag.contains('/') {
-        return Err(Failure::Failed("Snapshot name cannot contain /".to_owned()));
-    }
-    let keyspaces: &[String] = if tables.is_empty() { &arguments.keyspaces } else { &[] };
-    let body = json!({
-        "tag": tag, "keyspaces": keyspaces, "tables": tables, "skip_flush": arguments.skip_flush, "ttl_secs": ttl_secs,
-    });
+    let keyspaces = match (&list, tables.as_slice()) {
+        (Some(_), _) => listed.as_slice(),
+        (None, []) => arguments.keyspaces.as_slice(),
+        (None, _) => &[],
+    };
+    let body = json!({"tag": tag, "keyspaces": keyspaces, "tables": tables, "skip_flush": arguments.skip_flush});
     let answer = node.post("/snapshots", &body, &mut || ()).map_err(|failure| match failure {
         // Here Cassandra writes the keyspace without brackets, and takes an unknown table for a mistake of the user's.
         Failure::UnknownKeyspace(message) => {

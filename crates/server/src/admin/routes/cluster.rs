@@ -14,6 +14,8 @@ use crate::admin::problem::{Parameters, Refusal};
 const NOT_ALIKE: &str =
     "Non-system keyspaces don't have the same replication settings, effective ownership information is meaningless";
 
+const LOCAL: &str = "Ownership values for keyspaces with LocalStrategy are meaningless";
+
 #[utoipa::path(get, path = "/api/v1/cluster", responses((status = 200, body = api::Cluster)))]
 pub(in crate::admin) async fn cluster(State(state): State<Shared>) -> Answer<api::Cluster> {
     let schema = state.schema().await?;
@@ -46,7 +48,7 @@ pub(in crate::admin) async fn ring(
     let schema = state.schema().await?;
     let note = match &query.keyspace {
         Some(name) if schema.keyspace(name).is_none() => return Err(Refusal::UnknownKeyspace(name.clone())),
-        Some(_) => None,
+        Some(name) => is_local(&schema, name).then(|| LOCAL.to_owned()),
         None => (!are_replicated_alike(&schema)).then(|| NOT_ALIKE.to_owned()),
     };
     let address = &state.topology.address;
@@ -65,6 +67,11 @@ pub(in crate::admin) async fn ring(
     };
     let ownership = if note.is_some() { "raw" } else { "effective" };
     Ok(Json(api::Ring { nodes: vec![node], ownership: ownership.to_owned(), note }))
+}
+
+fn is_local(schema: &SchemaSnapshot, keyspace: &str) -> bool {
+    let class = schema.keyspace(keyspace).and_then(|keyspace| keyspace.params.replication.get("class"));
+    class.is_some_and(|class| class.ends_with("LocalStrategy"))
 }
 
 fn are_replicated_alike(schema: &SchemaSnapshot) -> bool {

@@ -99,23 +99,22 @@ fn check_tag(tag: &str) -> Result<(), Refusal> {
     Err(Refusal::InvalidRequest("tag: must be a name that a directory can have".to_owned()))
 }
 
+/// All tables when neither keyspaces nor tables are named.
 fn selected(schema: &SchemaSnapshot, wanted: &NewSnapshot) -> Result<Vec<Arc<Table>>, Refusal> {
     let stored = AdminState::stored_tables(schema);
-    if !wanted.tables.is_empty() {
-        let find = |name: &String| {
-            let (keyspace, table) = name.split_once('.').unwrap_or(("", name));
-            let mut stored = stored.iter();
-            let found = stored.find(|known| &*known.keyspace == keyspace && &*known.name == table).cloned();
-            let (keyspace, table) = (keyspace.to_owned(), table.to_owned());
-            found.ok_or(Refusal::UnknownTable { keyspace, table })
-        };
-        return wanted.tables.iter().map(find).collect();
+    for name in &wanted.tables {
+        let (keyspace, table) = name.split_once('.').unwrap_or(("", name));
+        if !stored.iter().any(|known| &*known.keyspace == keyspace && &*known.name == table) {
+            return Err(Refusal::UnknownTable { keyspace: keyspace.to_owned(), table: table.to_owned() });
+        }
     }
     if let Some(unknown) = wanted.keyspaces.iter().find(|name| schema.keyspace(name).is_none()) {
         return Err(Refusal::UnknownKeyspace(unknown.clone()));
     }
     let is_wanted = |table: &Arc<Table>| {
-        wanted.keyspaces.is_empty() || wanted.keyspaces.iter().any(|keyspace| **keyspace == *table.keyspace)
+        (wanted.keyspaces.is_empty() && wanted.tables.is_empty())
+            || wanted.keyspaces.iter().any(|keyspace| **keyspace == *table.keyspace)
+            || wanted.tables.iter().any(|name| *name == table.full_name())
     };
     Ok(stored.into_iter().filter(is_wanted).collect())
 }
