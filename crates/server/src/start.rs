@@ -150,9 +150,12 @@ async fn prepare_directories(env: &Env, config: &Config) -> Result<(), StartErro
     check_foreign_data(env, directories).await?;
     for directory in [&directories.root, &directories.data, &directories.commit_log] {
         disk.create_dir_all(directory).await.map_err(|error| {
+            let cure = match error.kind() {
+                io::ErrorKind::PermissionDenied => "give this user write permission there, or name",
+                _ => "name",
+            };
             refused(format!(
-                "cannot create {}: {error}; give this user write permission there, or name another directory with \
-                 --data-dir",
+                "cannot create the directory {}: {error}; {cure} another directory with --data-dir",
                 directory.display()
             ))
         })?;
@@ -175,11 +178,15 @@ async fn check_foreign_data(env: &Env, directories: &Directories) -> Result<(), 
         .collect();
     let segments = disk.list(&directories.commit_log).await.unwrap_or_default();
     let has_segments = segments.iter().any(|entry| entry.name.starts_with("CommitLog-"));
-    if keyspaces.contains(&"system_schema") {
+    // Somebody may have named Cassandra's data directory itself, or the one above it.
+    let is_cassandras_own = disk.list(&directories.root).await.is_ok_and(|entries| {
+        entries.iter().any(|entry| entry.kind == EntryKind::Directory && entry.name == "system_schema")
+    });
+    if is_cassandras_own || keyspaces.contains(&"system_schema") {
         return Err(refused(format!(
             "{} was written by Apache Cassandra and is left untouched: start Helenus with another --data-dir and load \
              the SSTables of each table into it",
-            directories.data.display()
+            if is_cassandras_own { directories.root.display() } else { directories.data.display() }
         )));
     }
     if !keyspaces.is_empty() || has_segments {

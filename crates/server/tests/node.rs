@@ -202,10 +202,33 @@ fn a_start_that_cannot_be_is_refused_with_a_reason() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "what another version left behind comes from outside the node")]
+fn files_of_a_newer_format_stop_the_start_and_are_named() {
+    let mut node = Node::start(&[]);
+    let mut client = Client::connect(node.cql());
+    client.start(ProtocolVersion::V5, &[]);
+    client.ask(&query(KEYSPACE));
+    assert_eq!(node.stop(Duration::from_secs(5)), Some(0));
+    let root = std::path::PathBuf::from(node.directory());
+    for newer in [root.join("commitlog/CommitLog-2-0-7.log"), root.join("metadata/log-v2.bin")] {
+        std::fs::write(&newer, b"of a newer version").expect("the node has stopped");
+        let (code, text) = support::refused(&[&format!("data_directory={}", root.display())]);
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains(&*newer.to_string_lossy()), "{text}");
+        std::fs::remove_file(&newer).expect("the test wrote it");
+    }
+    node.start_again();
+}
+
+#[test]
 fn data_without_metadata_is_left_untouched() {
     let directory = tempfile::tempdir().expect("the machine has a temporary directory");
     let root = format!("data_directory={}", directory.path().display());
-    let cases = [("data/system_schema", "was written by Apache Cassandra"), ("data/shop", "but no metadata in")];
+    let cases = [
+        ("data/system_schema", "was written by Apache Cassandra"),
+        ("system_schema", "was written by Apache Cassandra"),
+        ("data/shop", "but no metadata in"),
+    ];
     for (name, expected) in cases {
         let path = directory.path().join(name);
         std::process::Command::new("mkdir").arg("-p").arg(&path).status().expect("mkdir is everywhere");

@@ -17,6 +17,13 @@ pub enum StorageError {
     #[error("{action}: {reason}")]
     SsTable { action: &'static str, reason: Arc<str> },
 
+    /// Environment: a file of data in a format that this version does not know; without it acknowledged writes are missing.
+    #[error(
+        "{path} is in a format that this version does not know: start the version that wrote it, or move the file away",
+        path = path.display()
+    )]
+    UnknownFormat { path: PathBuf },
+
     /// Environment: the disk refused. `action` is a verb phrase: "sync commit log segment".
     #[error("{action} {path}", path = path.display())]
     Disk {
@@ -77,6 +84,7 @@ impl StorageError {
                 Self::Corrupt { path: path.clone(), offset: *offset, expected, found: found.clone() }
             }
             Self::SsTable { action, reason } => Self::SsTable { action, reason: Arc::clone(reason) },
+            Self::UnknownFormat { path } => Self::UnknownFormat { path: path.clone() },
             Self::Disk { action, path, source } => {
                 Self::Disk { action, path: path.clone(), source: io::Error::new(source.kind(), source.to_string()) }
             }

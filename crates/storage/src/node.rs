@@ -139,7 +139,12 @@ impl StorageNode {
             let files = list(env, &directory).await?;
             let mut here = BTreeSet::new();
             for name in &files {
-                let Some((descriptor, component)) = Descriptor::parse(&directory.join(name)) else { continue };
+                let Some((descriptor, component)) = Descriptor::parse(&directory.join(name)) else {
+                    if is_known && name.ends_with(DATA_FILE_END) {
+                        return Err(StorageError::UnknownFormat { path: directory.join(name) });
+                    }
+                    continue;
+                };
                 self.count_generation(&descriptor);
                 // With its table of contents an SSTable was complete: data that is gone since is damage.
                 if matches!(component, Component::Data | Component::Toc) {
@@ -167,6 +172,8 @@ impl StorageNode {
                 let loaded = Checkpoint::load(env, &path).await?;
                 self.segment_ids.fetch_max(loaded.segment_id_max(), Ordering::Relaxed);
                 prepared.checkpoints.insert(shard, loaded);
+            } else if name.starts_with(LOG_FILE_START) {
+                return Err(StorageError::UnknownFormat { path });
             }
         }
         self.is_recovered.store(prepared.segments.is_empty(), Ordering::Relaxed);
@@ -282,6 +289,12 @@ impl fmt::Debug for StorageNode {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// What the data files of all SSTable versions end with.
+const DATA_FILE_END: &str = "-Data.db";
+
+/// What the names of commit log segments of all formats start with, Cassandra's included.
+const LOG_FILE_START: &str = "CommitLog-";
 
 async fn list(env: &Env, directory: &Path) -> Result<Vec<String>, StorageError> {
     let entries = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;

@@ -64,6 +64,7 @@ impl MetadataLog {
         }
         let snapshot_epoch = state.epoch;
         let path = directory.join("log-v1.bin");
+        refuse_newer(env, directory).await?;
         let bytes = match disk.file_len(&path).await.map_err(disk_error("look at", &path))? {
             None | Some(0) => {
                 let mut content = MAGIC.to_vec();
@@ -188,6 +189,20 @@ fn parse(bytes: &[u8], at: usize) -> Option<Parsed<'_>> {
     Some(Parsed { epoch: u64::from_le_bytes(epoch.try_into().ok()?), body, record_bytes })
 }
 
+/// A log of another version says who this node is, so that nothing is founded beside it.
+async fn refuse_newer(env: &Env, directory: &Path) -> Result<(), ClusterError> {
+    let entries = env.disk().list(directory).await.map_err(disk_error("list", directory))?;
+    let is_newer = |name: &str| name.starts_with("log-v") && name.ends_with(".bin") && name != "log-v1.bin";
+    match entries.iter().find(|entry| is_newer(&entry.name)) {
+        None => Ok(()),
+        Some(entry) => {
+            let problem = "a newer version of Helenus wrote this: start that one";
+            let path = directory.join(&entry.name);
+            Err(ClusterError::MetadataCorrupt { path, offset: 0, problem: problem.into() })
+        }
+    }
+}
+
 /// Applies the records after the snapshot; answers where the valid part ends.
 fn replay(path: &Path, bytes: &[u8], state: &mut MetadataState) -> Result<u64, ClusterError> {
     let corrupt = |offset: usize, problem: String| ClusterError::MetadataCorrupt {
@@ -196,7 +211,10 @@ fn replay(path: &Path, bytes: &[u8], state: &mut MetadataState) -> Result<u64, C
         problem,
     };
     if !bytes.starts_with(MAGIC) {
-        return Err(corrupt(0, "this is no metadata log of version 1; was it written by a newer version?".into()));
+        return Err(corrupt(
+            0,
+            "this is no metadata log of version 1: if a newer version of Helenus wrote it, start that one".into(),
+        ));
     }
     let mut at = MAGIC.len();
     while at < bytes.len() {

@@ -85,6 +85,7 @@ fn storage_message(error: &StorageError, failed: &Failed) -> ErrorMessage {
     match error {
         StorageError::Corrupt { .. }
         | StorageError::SsTable { .. }
+        | StorageError::UnknownFormat { .. }
         | StorageError::Disk { .. }
         | StorageError::CommitLogFailed { .. } => failure(failed, FailureReason::Unknown),
         StorageError::TooManyTombstones { .. } => failure(failed, FailureReason::ReadTooManyTombstones),

@@ -138,11 +138,17 @@ fn spawn_ready(settings: &[String]) -> Child {
     child
 }
 
-/// Exit code and error text of a start that ends by itself.
+/// Exit code and error text of a start that ends by itself; one that gets ready is ended, and has no exit code.
 pub fn refused(settings: &[&str]) -> (Option<i32>, String) {
     let mut all = vec!["admin_port=0".to_owned()];
     all.extend(settings.iter().map(|setting| (*setting).to_owned()));
-    let output = command(&all).output().expect("this program can be started");
+    let mut child =
+        command(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("this program can be started");
+    let output = child.stdout.take().expect("it is piped");
+    if BufReader::new(output).lines().map_while(Result::ok).any(|line| line.contains("ready: CQL on ")) {
+        child.kill().expect("it runs");
+    }
+    let output = child.wait_with_output().expect("it was ours");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 

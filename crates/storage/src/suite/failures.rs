@@ -474,6 +474,21 @@ fn a_damaged_file_stops_the_start_or_is_moved_away_by_the_setting() {
 }
 
 #[test]
+fn a_data_file_of_an_unknown_version_stops_the_start() {
+    on_a_failing_disk(async |env, _, root| {
+        let world = World::start(&env, root, schema(calm())).await;
+        world.write(insert(1, 0, 1_000, "value")).await;
+        world.flush().await;
+        let newer = world.table_directory().join("zz-1-big-Data.db");
+        world.stop().await;
+        overwrite(&env, &newer, b"of a newer version".to_vec()).await;
+        let refused = World::start_with(&env, root, schema(calm()), 2, no_tweak).await;
+        let Err(error) = refused else { unreachable!("it would not read the file") };
+        assert!(error.to_string().contains("zz-1-big-Data.db"), "{error}");
+    });
+}
+
+#[test]
 fn a_write_by_a_newer_schema_waits_for_it() {
     on_a_failing_disk(async |env, _, root| {
         let world = World::start(&env, root, schema(calm())).await;
