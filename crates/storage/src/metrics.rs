@@ -155,18 +155,13 @@ pub struct TableStats {
     pub live_bytes: u64,
     /// Bytes before compression.
     pub uncompressed_bytes: u64,
-    /// Of those, what stands in compressed files, and what their data files take on the disk.
-    pub compressible_bytes: u64,
-    pub compressed_bytes: u64,
     /// Sum over files: a partition in two of them counts twice.
     pub partitions_estimate: u64,
     pub cells: u64,
     pub sstable_tombstone_cells: u64,
     pub pending_compactions: u64,
-    pub largest_sstable_bytes: u64,
-    /// Sizes as the files' statistics estimate them; a partition in two files counts twice.
-    pub partition_bytes: Histogram,
-    pub partition_cells: Histogram,
+    pub max_partition_bytes: u64,
+    pub mean_partition_bytes: u64,
     pub bloom_filter_bytes: u64,
     pub last_truncated_micros: Option<i64>,
 }

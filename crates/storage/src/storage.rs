@@ -444,23 +444,19 @@ impl Storage {
         stats.sealed_memtables = view.sealed.len() as u64;
         stats.sstables = view.files.len() as u64;
         stats.pending_compactions = pending(&self.shard, store);
-        let mut partitions = 0;
+        let (mut partition_bytes, mut partitions) = (0.0, 0);
         for file in &view.files {
             let of_file = file.stats();
             stats.live_bytes += of_file.disk_bytes;
             stats.uncompressed_bytes += of_file.data_bytes;
-            if let Some(ratio) = of_file.compression_ratio {
-                stats.compressible_bytes += of_file.data_bytes;
-                stats.compressed_bytes += (of_file.data_bytes as f64 * ratio) as u64;
-            }
             partitions += of_file.partition_count();
             stats.cells += of_file.column_count;
             stats.bloom_filter_bytes += file.filter_bytes();
-            stats.largest_sstable_bytes = stats.largest_sstable_bytes.max(of_file.disk_bytes);
-            of_file.partition_bytes.buckets().for_each(|(size, count)| stats.partition_bytes.record_times(size, count));
-            of_file.partition_cells.buckets().for_each(|(size, count)| stats.partition_cells.record_times(size, count));
+            stats.max_partition_bytes = stats.max_partition_bytes.max(of_file.partition_bytes.max());
+            partition_bytes += of_file.partition_bytes.mean() * of_file.partition_count() as f64;
         }
         stats.partitions_estimate = partitions + stats.memtable_partitions;
+        stats.mean_partition_bytes = if partitions == 0 { 0 } else { (partition_bytes / partitions as f64) as u64 };
         stats
     }
 

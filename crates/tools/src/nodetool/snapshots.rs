@@ -85,9 +85,6 @@ pub fn take(node: &Node<'_>, arguments: &SnapshotArgs, now_ms: u128, out: &mut d
     if let Some(0..TTL_SECS_MIN) = ttl_secs {
         return Err(Failure::BadUse(format!("ttl for snapshot must be at least {TTL_SECS_MIN} seconds")));
     }
-    if ttl_secs.is_some() {
-        return Err(Failure::Unsupported("snapshot --ttl".to_owned()));
-    }
     // What stands in the list without a point is a keyspace.
     let (tables, listed): (Vec<String>, Vec<String>) =
         list.iter().flat_map(|list| list.split(',')).map(str::to_owned).partition(|name| name.contains('.'));
@@ -109,7 +106,9 @@ pub fn take(node: &Node<'_>, arguments: &SnapshotArgs, now_ms: u128, out: &mut d
         (None, []) => arguments.keyspaces.as_slice(),
         (None, _) => &[],
     };
-    let body = json!({"tag": tag, "keyspaces": keyspaces, "tables": tables, "skip_flush": arguments.skip_flush});
+    let body = json!({
+        "tag": tag, "keyspaces": keyspaces, "tables": tables, "skip_flush": arguments.skip_flush, "ttl_secs": ttl_secs,
+    });
     let answer = node.post("/snapshots", &body, &mut || ()).map_err(|failure| match failure {
         // Here Cassandra writes the keyspace without brackets, and takes an unknown table for a mistake of the user's.
         Failure::UnknownKeyspace(message) => {

@@ -193,18 +193,11 @@ fn check_snapshot(
 fn snapshot_says_what_it_asks_for_and_then_asks() {
     check_snapshot(
         "snapshot -t s --ttl 1h shop -cf orders",
-        2,
-        "Requested creating snapshot(s) for [shop] with snapshot name [s] and options {skipFlush=false, ttl=1h}\n",
-        "nodetool: snapshot --ttl is not in Helenus yet\n",
-        "",
-    );
-    check_snapshot(
-        "snapshot -t s shop -cf orders",
         0,
-        "Requested creating snapshot(s) for [shop] with snapshot name [s] and options {skipFlush=false}\n\
+        "Requested creating snapshot(s) for [shop] with snapshot name [s] and options {skipFlush=false, ttl=1h}\n\
          Snapshot directory: s\n",
         "",
-        r#"Post /snapshots {"tag":"s","keyspaces":[],"tables":["shop.orders"],"skip_flush":false}"#,
+        r#"Post /snapshots {"tag":"s","keyspaces":[],"tables":["shop.orders"],"skip_flush":false,"ttl_secs":3600}"#,
     );
     check_snapshot(
         "snapshot -t s -kt shop.orders,other",
@@ -212,7 +205,7 @@ fn snapshot_says_what_it_asks_for_and_then_asks() {
         "Requested creating snapshot(s) for [shop.orders,other] with snapshot name [s] and options {skipFlush=false}\n\
          Snapshot directory: s\n",
         "",
-        r#"Post /snapshots {"tag":"s","keyspaces":["other"],"tables":["shop.orders"],"skip_flush":false}"#,
+        r#"Post /snapshots {"tag":"s","keyspaces":["other"],"tables":["shop.orders"],"skip_flush":false,"ttl_secs":null}"#,
     );
     check_snapshot(
         "snapshot -t s -sf -kt shop.orders,Mixed.T",
@@ -220,7 +213,7 @@ fn snapshot_says_what_it_asks_for_and_then_asks() {
         "Requested creating snapshot(s) for [shop.orders,Mixed.T] with snapshot name [s] and options {skipFlush=true}\n\
          Snapshot directory: s\n",
         "",
-        r#"Post /snapshots {"tag":"s","keyspaces":[],"tables":["shop.orders","Mixed.T"],"skip_flush":true}"#,
+        r#"Post /snapshots {"tag":"s","keyspaces":[],"tables":["shop.orders","Mixed.T"],"skip_flush":true,"ttl_secs":null}"#,
     );
     check_snapshot(
         "snapshot -t s --ttl 5s",

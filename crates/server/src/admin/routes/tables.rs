@@ -18,12 +18,6 @@ use crate::admin::{AdminState, Shared};
 use crate::metrics::StatementKind;
 use crate::shard::{ShardServer, chain};
 
-/// As many as Cassandra has. Source: Cassandra 5.0, `LeveledGenerations.MAX_LEVEL_COUNT`.
-const LEVEL_COUNT: u32 = 9;
-
-/// More files than this in the first level are too many. Source: Cassandra 5.0, `TableStatsHolder`.
-const LEVEL_ZERO_SSTABLES_MAX: u64 = 4;
-
 /// Tables with files, by name.
 #[utoipa::path(get, path = "/api/v1/tables", params(api::TablesQuery), responses((status = 200, body = api::Tables)))]
 pub(in crate::admin) async fn tables(
@@ -81,10 +75,9 @@ async fn snapshot_bytes(state: &AdminState) -> Result<BTreeMap<TableId, u64>, Re
 fn shown(table: &Table, stats: &[TableStats]) -> api::Table {
     let sum = |field: fn(&TableStats) -> u64| stats.iter().map(field).sum::<u64>();
     let of = |field: fn(&TableStats) -> &Histogram| merged(stats.iter().map(field));
-    let compressible = sum(|s| s.compressible_bytes);
     let (live, uncompressed) = (sum(|s| s.live_bytes), sum(|s| s.uncompressed_bytes));
     let partitions = sum(|s| s.partitions_estimate);
-    let partition_bytes = of(|s| &s.partition_bytes);
+    let weighted: u64 = stats.iter().map(|s| s.mean_partition_bytes.saturating_mul(s.partitions_estimate)).sum();
     let (cells, tombstones) = (sum(|s| s.cells), sum(|s| s.sstable_tombstone_cells));
     let reads = merged([&of(|s| &s.read_latency_micros), &of(|s| &s.range_latency_micros)].into_iter());
     let writes = of(|s| &s.write_latency_micros);
@@ -93,12 +86,10 @@ fn shown(table: &Table, stats: &[TableStats]) -> api::Table {
         table: table.name.to_string(),
         id: table.id.0.to_string(),
         sstables: sum(|s| s.sstables),
-        largest_sstable_bytes: stats.iter().map(|s| s.largest_sstable_bytes).max().unwrap_or(0),
-        levels: levels(table, sum(|s| s.sstables), live),
         live_bytes: live,
         total_bytes: live,
         uncompressed_bytes: uncompressed,
-        compression_ratio: (0 < compressible).then(|| sum(|s| s.compressed_bytes) as f64 / compressible as f64),
+        compression_ratio: (0 < uncompressed).then(|| live as f64 / uncompressed as f64),
         partitions_estimate: partitions,
         memtable_bytes: sum(|s| s.memtable_bytes),
         memtable_flushes: sum(|s| s.flushes),
@@ -116,9 +107,8 @@ fn shown(table: &Table, stats: &[TableStats]) -> api::Table {
         bloom_filter_negatives: sum(|s| s.bloom_filter_negatives),
         bloom_filter_bytes: sum(|s| s.bloom_filter_bytes),
         bloom_filter_off_heap_bytes: sum(|s| s.bloom_filter_bytes),
-        partition_min_bytes: partition_bytes.min(),
-        partition_max_bytes: partition_bytes.max(),
-        partition_mean_bytes: partition_bytes.sum().checked_div(partition_bytes.count()).unwrap_or(0),
+        partition_max_bytes: stats.iter().map(|s| s.max_partition_bytes).max().unwrap_or(0),
+        partition_mean_bytes: weighted.checked_div(partitions).unwrap_or(0),
         live_rows_per_read: distribution(&of(|s| &s.live_rows_per_read)),
         tombstones_per_read: distribution(&of(|s| &s.tombstones_per_read)),
         sstables_per_read: distribution(&of(|s| &s.sstables_per_read)),
@@ -131,18 +121,6 @@ fn shown(table: &Table, stats: &[TableStats]) -> api::Table {
         truncated_at_micros: stats.iter().filter_map(|s| s.last_truncated_micros).max(),
         ..api::Table::default()
     }
-}
-
-/// Of a table that asks for leveled compaction: it is compacted by size, so that all its files are in the first level.
-fn levels(table: &Table, sstables: u64, bytes: u64) -> Option<Vec<api::Level>> {
-    let class = table.params.compaction.get("class")?;
-    class.ends_with("LeveledCompactionStrategy").then(|| {
-        let of_level = |level: u32| match level {
-            0 => api::Level { sstables, sstables_max: LEVEL_ZERO_SSTABLES_MAX, bytes },
-            _ => api::Level { sstables: 0, sstables_max: 10u64.pow(level), bytes: 0 },
-        };
-        (0..LEVEL_COUNT).map(of_level).collect()
-    })
 }
 
 #[utoipa::path(
@@ -158,15 +136,14 @@ pub(in crate::admin) async fn table_histograms(
     let found = find(&*state.schema().await?, &keyspace, &table)?;
     let stats = state.table_stats(&[found.id]).await?.pop().unwrap_or_default();
     let of = |field: fn(&TableStats) -> &Histogram| distribution(&merged(stats.iter().map(field)));
-    let sstables: u64 = stats.iter().map(|stats| stats.sstables).sum();
     Ok(Json(api::TableHistograms {
         keyspace,
         table,
         sstables_per_read: of(|s| &s.sstables_per_read),
         read_latency_micros: of(|s| &s.read_latency_micros),
         write_latency_micros: of(|s| &s.write_latency_micros),
-        partition_bytes: (0 < sstables).then(|| of(|s| &s.partition_bytes)),
-        cells_per_partition: (0 < sstables).then(|| of(|s| &s.partition_cells)),
+        partition_bytes: None,
+        cells_per_partition: None,
     }))
 }
 
