@@ -243,7 +243,10 @@ fn conditional_writes_of_one_partition_happen_one_after_the_other() {
                     row.add_cell(VALUE, Cell::live(timestamp, Blob::from(next.to_be_bytes())));
                     Ok(Decision::Apply(vec![mutation], ()))
                 };
-                cluster.compare_and_set(&context, Consistency::Serial, Consistency::One, command, increment).await.expect("applied");
+                cluster
+                    .compare_and_set(&context, Consistency::Serial, Consistency::One, command, increment)
+                    .await
+                    .expect("applied");
             }));
         }
         for mut task in waiting {

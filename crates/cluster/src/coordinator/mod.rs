@@ -2,6 +2,7 @@
 //!
 //! With one node every partition has one replica, this node; what is left to find is the shard.
 
+mod availability;
 mod batch;
 mod compare_and_set;
 mod read;

@@ -154,8 +154,13 @@ const RESOURCES: &[Setting] = &[
         .was(&[in_unit("memtable_heap_space_in_mb", "MiB")]),
     unset("file_cache_size", MIB, "Cache of decompressed pieces of SSTables. Unset: a quarter of memory.")
         .was(&[in_unit("file_cache_size_in_mb", "MiB")]),
-    setting("prepared_statements_cache_size", MIB, "10MiB", "Prepared statements kept on the node, with what a shard makes of them.")
-        .was(&[in_unit("prepared_statements_cache_size_mb", "MiB")]),
+    setting(
+        "prepared_statements_cache_size",
+        MIB,
+        "10MiB",
+        "Prepared statements kept on the node, with what a shard makes of them.",
+    )
+    .was(&[in_unit("prepared_statements_cache_size_mb", "MiB")]),
 ];
 
 const AUTHENTICATION: &[Setting] = &[
