@@ -3,18 +3,20 @@
 PREFIX ?= /usr/local
 VENV := .venv
 CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BINARY := $(TARGET)/release/helenus
 
 .PHONY: help run cqlsh demo test check fix soak bench install dist clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: target/release/helenus ## Build the release binary and start a node with ./data
-	./target/release/helenus start --data-dir ./data
+run: $(BINARY) ## Build the release binary and start a node with ./data
+	$(BINARY) start --data-dir ./data
 
-target/release/helenus: FORCE
+$(BINARY): FORCE
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it from https://rustup.rs (curl https://sh.rustup.rs -sSf | sh)"; exit 1; }
-	$(CARGO) build --release --locked -p helenus-helenus
+	$(CARGO) build --release --locked -p helenus-helenus --target-dir $(TARGET)
 
 FORCE:
 
@@ -40,21 +42,21 @@ fix: ## Format and apply clippy's suggestions
 soak: ## The long runs: crash loops, simulation and fuzzing for hours
 	python3 tests/run.py --soak
 
-demo: target/release/helenus ## The main job on real input, with a kill in the middle
-	python3 tests/demo/run.py
+demo: $(BINARY) ## The main job on real input, with a kill in the middle
+	python3 tests/demo/run.py --binary $(BINARY)
 
-bench: target/release/helenus ## Helenus beside Cassandra on this machine; writes bench/RESULTS.md
-	python3 bench/compare/run.py
+bench: $(BINARY) ## Helenus beside Cassandra on this machine; prints a table like those of bench/RESULTS.md
+	python3 bench/compare/run.py --binary $(BINARY)
 
-install: target/release/helenus ## Install binary and configuration under PREFIX
-	install -D -m 0755 target/release/helenus $(DESTDIR)$(PREFIX)/bin/helenus
+install: $(BINARY) ## Install binary and configuration under PREFIX
+	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/helenus
 	install -D -m 0644 conf/helenus.yaml $(DESTDIR)$(PREFIX)/share/helenus/helenus.yaml
 	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/helenus/LICENSE
 
-dist: target/release/helenus ## A tarball in target/dist
+dist: $(BINARY) ## A tarball in target/dist
 	@version=$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1); name=helenus-$$version-$$(uname -m)-linux; \
 	rm -rf target/dist/$$name && mkdir -p target/dist/$$name/bin target/dist/$$name/conf && \
-	cp target/release/helenus target/dist/$$name/bin/ && cp conf/helenus.yaml target/dist/$$name/conf/ && \
+	cp $(BINARY) target/dist/$$name/bin/ && cp conf/helenus.yaml target/dist/$$name/conf/ && \
 	cp README.md LICENSE CHANGELOG.md target/dist/$$name/ && \
 	tar -C target/dist -czf target/dist/$$name.tar.gz $$name && echo "target/dist/$$name.tar.gz"
 

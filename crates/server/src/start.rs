@@ -184,8 +184,8 @@ async fn check_foreign_data(env: &Env, directories: &Directories) -> Result<(), 
     });
     if is_cassandras_own || keyspaces.contains(&"system_schema") {
         return Err(refused(format!(
-            "{} was written by Apache Cassandra and is left untouched: start Helenus with another --data-dir and load \
-             the SSTables of each table into it",
+            "{} was written by Apache Cassandra and is left untouched, because this version cannot open it: start Helenus \
+             with another --data-dir, and copy what you need with cqlsh's COPY",
             if is_cassandras_own { directories.root.display() } else { directories.data.display() }
         )));
     }

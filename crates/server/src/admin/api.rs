@@ -98,6 +98,7 @@ pub struct Keyspace {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct RingQuery {
     pub keyspace: Option<String>,
@@ -148,6 +149,7 @@ pub struct EndpointState {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct TablesQuery {
     pub keyspace: Option<String>,

@@ -265,7 +265,11 @@ impl Config {
             port => Some(SocketAddr::new(address(&values, "admin_address")?, port)),
         };
         let shard_aware_port = Some(values.port("native_shard_aware_transport_port")).filter(|port| *port != 0);
-        let segment_bytes = values.bytes("commitlog_segment_size").unwrap_or(32 << 20).max(1 << 20);
+        let segment_bytes = values.bytes("commitlog_segment_size").unwrap_or(32 << 20);
+        if !SEGMENT_BYTES.contains(&segment_bytes) {
+            let problem = "commitlog_segment_size: expected a size from 1MiB to 2047MiB";
+            return Err(values.origin("commitlog_segment_size").error(problem.to_owned()));
+        }
         let flush_writers = match values.number("memtable_flush_writers") {
             0 => 2,
             count => usize::try_from(count).unwrap_or(2),
@@ -319,6 +323,9 @@ impl Config {
         Ok(config)
     }
 }
+
+/// As Cassandra bounds it: places in a segment are counted in 31 bits.
+const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=2047 << 20;
 
 /// Tokens give a shard 52 bits; the protocol's sharding keys are read as small integers by drivers.
 const SHARDS_MAX: u32 = 1024;

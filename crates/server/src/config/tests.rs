@@ -58,6 +58,9 @@ fn what_cannot_be_done_is_refused_with_its_place() {
     let seeds =
         "seed_provider:\n  - class_name: a.SimpleSeedProvider\n    parameters:\n      - seeds: \"192.0.2.7:7000\"\n";
     check_refused(seeds, "/etc/c.yaml:4: seed_provider: 192.0.2.7 is not this node");
+    check_refused("commitlog_segment_size: 0MiB", "/etc/c.yaml:1: commitlog_segment_size: expected a size from 1MiB");
+    check_refused("commitlog_segment_size: 4GiB", "expected a size from 1MiB to 2047MiB");
+    check_refused("num_tokens: 4\nnum_tokens: 5", "/etc/c.yaml:2: num_tokens is set twice");
     check_refused("auth_superuser_name: a", "needs auth_superuser_salted_password");
 }
 

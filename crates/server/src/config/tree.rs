@@ -61,7 +61,11 @@ impl fmt::Display for Node {
 pub fn parse(text: &str) -> Result<Vec<(String, Placed)>, (u64, String)> {
     let failed = |error: &serde_saphyr::Error| {
         let line = error.location().map_or(0, |location| location.line());
-        let text = error.without_snippet().to_string();
+        let error = error.without_snippet();
+        let text = match error {
+            serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => format!("{key} is set twice"),
+            other => other.to_string(),
+        };
         (line, text.lines().next().unwrap_or_default().to_owned())
     };
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
