@@ -4,13 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use helenus_types::UserType;
 
-use crate::column::{Column, ColumnKind};
+use crate::column::{Column, ColumnKind, DroppedColumn};
 use crate::keyspace::Keyspace;
 use crate::options::java_double;
 use crate::params::TableParams;
+use crate::snapshot::SchemaSnapshot;
 use crate::table::Table;
 
 /// What DESCRIBE … WITH INTERNALS adds.
@@ -144,6 +146,33 @@ pub fn table(table: &Table, is_virtual: bool, detail: Detail) -> String {
     text
 }
 
+/// The `schema.cql` of a table's snapshot: its user types, then the table with its id and dropped columns, each a statement
+/// that leaves alone what is there.
+///
+/// Source: Cassandra 5.0, `db.SchemaCQLHelper.reCreateStatementsForSchemaCql`.
+#[must_use]
+pub fn for_restore(schema: &SchemaSnapshot, described: &Table) -> String {
+    let mut text = String::new();
+    if let Some(keyspace) = schema.keyspace(&described.keyspace) {
+        let used = described.columns().iter().map(|column| &column.ty);
+        let used: Vec<_> = used.chain(described.dropped.iter().map(|dropped| &dropped.ty)).collect();
+        let is_used = |ty: &&Arc<UserType>| used.iter().any(|it| it.references_user_type(&ty.keyspace, &ty.name));
+        let mut waiting: Vec<&Arc<UserType>> = keyspace.types.values().filter(is_used).collect();
+        // Types do not contain each other in circles, so there is always one that needs none of the others.
+        while !waiting.is_empty() {
+            let needs = |ty: &UserType, other: &UserType| {
+                ty.fields.iter().any(|field| field.ty.references_user_type(&other.keyspace, &other.name))
+            };
+            let next = waiting.iter().position(|ty| !waiting.iter().any(|other| needs(ty, other)));
+            let statement = user_type(waiting.remove(next.unwrap_or(0)));
+            let _ = writeln!(text, "{}", statement.replacen("CREATE TYPE ", "CREATE TYPE IF NOT EXISTS ", 1));
+        }
+    }
+    let statement = table(described, false, Detail::Internals);
+    let _ = writeln!(text, "{}", statement.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1));
+    text
+}
+
 fn virtual_comment(what: &str, name: &str, structure: &str) -> String {
     let kind = what.to_ascii_lowercase();
     format!(
@@ -154,16 +183,15 @@ fn virtual_comment(what: &str, name: &str, structure: &str) -> String {
 
 fn write_columns(table: &Table, detail: Detail, text: &mut String) {
     let has_single_key = table.partition_key().len() == 1 && table.clustering().is_empty();
+    let dropped: &[DroppedColumn] = if detail == Detail::Internals { &table.dropped } else { &[] };
+    // A column that came back under the same name is made as it was dropped, dropped, and added again.
+    let is_made_first = |column: &&&Column| !dropped.iter().any(|dropped| dropped.name == column.name);
+    let columns = creation_order(table);
     let mut lines: Vec<String> =
-        creation_order(table).iter().map(|column| column_line(column, has_single_key)).collect();
-    if detail == Detail::Internals {
-        for dropped in &table.dropped {
-            // A column that came back under the same name stands among the others already.
-            if table.column(&dropped.name).is_none() {
-                let suffix = if dropped.kind == ColumnKind::Static { " static" } else { "" };
-                lines.push(format!("    {} {}{suffix}", quoted(&dropped.name), dropped.ty));
-            }
-        }
+        columns.iter().filter(is_made_first).map(|column| column_line(column, has_single_key)).collect();
+    for dropped in dropped {
+        let suffix = if dropped.kind == ColumnKind::Static { " static" } else { "" };
+        lines.push(format!("    {} {}{suffix}", quoted(&dropped.name), dropped.ty));
     }
     if !has_single_key {
         lines.push(format!("    PRIMARY KEY ({})", primary_key(table)));
@@ -272,7 +300,11 @@ fn map_literal(map: &BTreeMap<String, String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use helenus_data::{ColumnId, TableId};
+    use helenus_types::{CqlType, UserTypeField};
+
     use super::*;
+    use crate::keyspace::{KeyspaceOrigin, KeyspaceParams};
 
     #[test]
     fn identifiers_are_quoted_only_where_they_must_be() {
@@ -283,6 +315,37 @@ mod tests {
         check("select", "\"select\"");
         check("a\"b", "\"a\"\"b\"");
         check("1a", "\"1a\"");
+    }
+
+    #[test]
+    fn a_snapshots_schema_has_the_types_that_the_table_needs_before_it() {
+        let ty = |name: &str, fields: Vec<UserTypeField>| {
+            Arc::new(UserType { keyspace: "k".into(), name: name.into(), fields })
+        };
+        let field = |name: &str, ty: CqlType| UserTypeField { name: name.into(), ty };
+        let inner = ty("z_inner", vec![field("a", CqlType::Int)]);
+        let outer = ty("a_outer", vec![field("i", CqlType::Udt(Arc::clone(&inner), true))]);
+        let other = ty("other", vec![field("a", CqlType::Int)]);
+        let column = |id, name: &str, kind, ty| Column { id: ColumnId(id), name: name.into(), kind, ty };
+        let columns = vec![
+            column(1, "p", ColumnKind::PartitionKey { position: 0 }, CqlType::Int),
+            column(2, "o", ColumnKind::Regular, CqlType::Udt(Arc::clone(&outer), true)),
+        ];
+        let described = Table::new(TableId(uuid::Uuid::from_u128(7)), "k", "t", columns, TableParams::default());
+        let keyspace = Keyspace {
+            name: "k".into(),
+            params: KeyspaceParams { durable_writes: true, replication: BTreeMap::new() },
+            origin: KeyspaceOrigin::User,
+            tables: BTreeMap::new(),
+            types: [inner, outer, other].map(|ty| (ty.name.clone(), ty)).into(),
+        };
+        let schema = SchemaSnapshot::new(1, uuid::Uuid::nil(), [Arc::new(keyspace)]);
+        let text = for_restore(&schema, &described);
+        let wanted = "CREATE TYPE IF NOT EXISTS k.z_inner (\n    a int\n);\nCREATE TYPE IF NOT EXISTS k.a_outer (\n    i \
+                      frozen<z_inner>\n);\nCREATE TABLE IF NOT EXISTS k.t (\n    p int PRIMARY KEY,\n    o \
+                      frozen<a_outer>\n) WITH ID = 00000000-0000-0000-0000-000000000007\n    AND ";
+        assert!(text.starts_with(wanted), "{text}");
+        assert!(text.ends_with(";\n"));
     }
 
     #[test]

@@ -350,6 +350,7 @@ fn storage_config(config: &Config, topology: &Topology) -> StorageConfig {
         tombstone_failure_threshold: config.requests.tombstone_fail,
         auto_snapshot: config.auto_snapshot,
         counter_id: *topology.identity.host_id.as_bytes(),
+        describe_table: Arc::new(helenus_schema::describe::for_restore),
         ..base
     }
 }

@@ -57,6 +57,7 @@ fn memory_pages_counters_snapshots_and_refusals() {
     check(11, async |env| suite::pages_add_up_to_the_whole(env, Path::new(ROOT)).await);
     check(12, async |env| suite::counters_count_each_increment_once(env, Path::new(ROOT)).await);
     check(13, async |env| suite::snapshots_are_linked_listed_and_cleared(env, Path::new(ROOT)).await);
+    check(16, async |env| suite::snapshots_go_when_their_time_is_over(env, Path::new(ROOT)).await);
     check(14, async |env| suite::refusals_are_clear(env, Path::new(ROOT)).await);
 }
 

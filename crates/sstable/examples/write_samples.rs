@@ -67,7 +67,7 @@ async fn rewrite(env: &Env, source: &Path, target: &Path) -> Result<(), SsTableE
     let mut scanner = sstable.scan(&KeyRange::all()).await?;
     while let Some(mut cursor) = scanner.next_partition().await? {
         writer.start_partition(&cursor.header().clone()).await?;
-        for item in cursor.fill(&Slice::all(), Direction::Forward, usize::MAX).await?.items {
+        for item in cursor.whole(Direction::Forward).await? {
             writer.append(&item).await?;
         }
         writer.end_partition().await?;
@@ -81,7 +81,7 @@ async fn dump(env: &Env, source: &Path) -> Result<(), SsTableError> {
     let mut partitions = Vec::new();
     let mut scanner = sstable.scan(&KeyRange::all()).await?;
     while let Some(mut cursor) = scanner.next_partition().await? {
-        let items = cursor.fill(&Slice::all(), Direction::Forward, usize::MAX).await?.items;
+        let items = cursor.whole(Direction::Forward).await?;
         partitions.push(dump.partition(cursor.header(), &items));
     }
     println!("{}", serde_json::Value::from(partitions));

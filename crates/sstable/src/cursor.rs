@@ -39,11 +39,28 @@ struct Forward {
     floor: Vec<u8>,
 }
 
-/// A batch is cut after so many markers without rows, so that it stays small.
-pub(crate) const MARKERS_MAX: usize = 1024;
+/// A batch is cut after so many markers, so that it stays small.
+const MARKERS_MAX: usize = 1024;
 /// A batch is cut once its items take so many bytes in the file: a merge of 32 files then holds some 8 MiB beside 32 rows,
 /// however large the rows are.
-pub(crate) const BATCH_BYTES_MAX: u64 = 256 << 10;
+const BATCH_BYTES_MAX: u64 = 256 << 10;
+
+/// Where a batch is cut.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchMax {
+    /// At least one.
+    rows: usize,
+    /// In the file; a batch of one row may be larger.
+    bytes: u64,
+}
+
+impl BatchMax {
+    pub(crate) fn is_reached(self, rows: usize, bytes: u64, markers: usize) -> bool {
+        let is_bounded = self.bytes != u64::MAX;
+        rows == self.rows || (0 < rows && self.bytes <= bytes) || (is_bounded && MARKERS_MAX <= markers)
+    }
+}
+
 /// So many items are decoded or skipped before others may run.
 const ITEMS_PER_TURN: u32 = 512;
 
@@ -87,21 +104,36 @@ impl PartitionCursor {
     /// # Errors
     /// Damage, and whatever the disk answers.
     pub async fn fill(&mut self, slice: &Slice, direction: Direction, rows_max: usize) -> Result<Batch, SsTableError> {
+        self.fill_up_to(slice, direction, BatchMax { rows: rows_max.max(1), bytes: BATCH_BYTES_MAX }).await
+    }
+
+    /// All rows and markers at once, however much memory they take: for tools.
+    ///
+    /// # Errors
+    /// As [`PartitionCursor::fill`].
+    pub async fn whole(&mut self, direction: Direction) -> Result<Vec<Unfiltered>, SsTableError> {
+        let max = BatchMax { rows: usize::MAX, bytes: u64::MAX };
+        let batch = self.fill_up_to(&Slice::all(), direction, max).await?;
+        assert!(batch.resume.is_none(), "nothing cuts it");
+        Ok(batch.items)
+    }
+
+    async fn fill_up_to(&mut self, slice: &Slice, direction: Direction, max: BatchMax) -> Result<Batch, SsTableError> {
         if slice.is_empty() {
             return Ok(Batch { items: Vec::new(), resume: None });
         }
         match direction {
-            Direction::Forward => self.fill_forward(slice, rows_max.max(1)).await,
+            Direction::Forward => self.fill_forward(slice, max).await,
             Direction::Reversed => {
                 let mut state = self.reversed.take();
-                let batch = Reversed::fill(&mut state, self, slice, rows_max.max(1)).await?;
+                let batch = Reversed::fill(&mut state, self, slice, max).await?;
                 self.reversed = state;
                 Ok(batch)
             }
         }
     }
 
-    async fn fill_forward(&mut self, slice: &Slice, rows_max: usize) -> Result<Batch, SsTableError> {
+    async fn fill_forward(&mut self, slice: &Slice, max: BatchMax) -> Result<Batch, SsTableError> {
         let (start, end) = (slice.start.order(), slice.end.order());
         let Forward { mut at, mut open, floor: mut last_order } = self.seek_forward(start).await?;
         let mut items = Vec::new();
@@ -129,8 +161,7 @@ impl PartitionCursor {
                 close(&mut items, &slice.end, open, true);
                 break None;
             }
-            let is_large = 0 < rows && BATCH_BYTES_MAX <= at - items_at;
-            if rows == rows_max || is_large || MARKERS_MAX <= items.len() - rows {
+            if max.is_reached(rows, at - items_at, items.len() - rows) {
                 let cut = cut(&mut items, Direction::Forward, open);
                 break cut.map(|cut| Slice { start: cut, end: slice.end.clone() });
             }

@@ -27,8 +27,8 @@ async fn dump(sstable: &Rc<SsTable>) -> Value {
     let mut partitions = Vec::new();
     let mut scanner = sstable.scan(&KeyRange::all()).await.unwrap();
     while let Some(mut cursor) = scanner.next_partition().await.unwrap() {
-        let items = cursor.fill(&Slice::all(), Direction::Forward, usize::MAX).await.unwrap().items;
-        let mut backwards = cursor.fill(&Slice::all(), Direction::Reversed, usize::MAX).await.unwrap().items;
+        let items = cursor.whole(Direction::Forward).await.unwrap();
+        let mut backwards = cursor.whole(Direction::Reversed).await.unwrap();
         backwards.reverse();
         for item in &mut backwards {
             if let Unfiltered::Marker(marker) = item {

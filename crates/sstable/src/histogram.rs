@@ -70,6 +70,27 @@ impl EstimatedHistogram {
         self.percentile(1.0)
     }
 
+    /// Smallest value that the first bucket with anything in it may hold; 0 without values.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        match self.counts.iter().position(|count| 0 < *count) {
+            None | Some(0) => 0,
+            Some(bucket) => self.offsets[bucket - 1].unsigned_abs().saturating_add(1),
+        }
+    }
+
+    /// Adds another one's values, each taken as the largest of its bucket where the buckets differ.
+    pub fn merge(&mut self, other: &EstimatedHistogram) {
+        for (at, count) in other.counts.iter().enumerate().filter(|(_, count)| 0 < **count) {
+            let bucket = match other.offsets.get(at) {
+                _ if self.offsets == other.offsets => at,
+                Some(offset) => self.offsets.partition_point(|own| own < offset),
+                None => self.offsets.len(),
+            };
+            self.counts[bucket] = self.counts[bucket].saturating_add(*count);
+        }
+    }
+
     /// Non-empty buckets: largest value (`u64::MAX` for the overflow), count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let offsets = self.offsets.iter().map(|offset| offset.unsigned_abs()).chain(std::iter::once(u64::MAX));
@@ -111,6 +132,15 @@ mod tests {
         let buckets: Vec<_> = histogram.buckets().collect();
         assert_eq!(buckets, [(1, 2), (10, 2), (12, 1), (u64::MAX, 1)]);
         assert_eq!(histogram.percentile(0.5), 10);
+        assert_eq!(histogram.min(), 0);
+
+        let mut other = EstimatedHistogram::new(20);
+        other.add(9);
+        other.add(13);
+        assert_eq!(other.min(), 9);
+        histogram.merge(&other);
+        let buckets: Vec<_> = histogram.buckets().collect();
+        assert_eq!(buckets, [(1, 2), (10, 3), (12, 1), (u64::MAX, 2)]);
 
         let mut bytes = Vec::new();
         histogram.put(&mut bytes);

@@ -375,7 +375,7 @@ fn check(seed: u64) {
                 let mut cursor = scanner.next_partition().await.unwrap().unwrap();
                 assert_eq!(*cursor.header(), header(partition));
                 if dice.one_in(2) {
-                    let items = cursor.fill(&Slice::all(), Direction::Forward, usize::MAX).await.unwrap().items;
+                    let items = cursor.whole(Direction::Forward).await.unwrap();
                     let expected = partition.unfiltered(&Slice::all(), Direction::Forward, usize::MAX).items;
                     assert_same(&joined(items), &expected);
                 }

@@ -6,7 +6,7 @@
 
 use helenus_data::{Batch, DeletionTime, Direction, Marker, Slice, Unfiltered};
 
-use crate::cursor::{BATCH_BYTES_MAX, MARKERS_MAX, PartitionCursor, change, cut, opening};
+use crate::cursor::{BatchMax, PartitionCursor, change, cut, opening};
 use crate::decode::{Head, Position};
 use crate::error::SsTableError;
 
@@ -48,7 +48,7 @@ impl Reversed {
         state: &mut Option<Reversed>,
         cursor: &mut PartitionCursor,
         slice: &Slice,
-        rows_max: usize,
+        max: BatchMax,
     ) -> Result<Batch, SsTableError> {
         let (start, end) = (slice.start.order(), slice.end.order());
         let mut reading = match state.take().filter(|state| state.ceiling == end) {
@@ -71,7 +71,7 @@ impl Reversed {
                 items.extend(change(slice.start.clone(), reading.open, DeletionTime::LIVE));
                 break None;
             }
-            if rows == rows_max || BATCH_BYTES_MAX <= bytes || MARKERS_MAX <= items.len() - rows {
+            if max.is_reached(rows, bytes, items.len() - rows) {
                 let cut = cut(&mut items, Direction::Reversed, reading.open);
                 break cut.map(|cut| Slice { start: slice.start.clone(), end: cut });
             }

@@ -138,6 +138,24 @@ impl SsTable {
         self.parts.filter.as_ref().map_or(0, BloomFilter::heap_bytes)
     }
 
+    /// Bytes of the data component on disk.
+    #[must_use]
+    pub fn data_disk_bytes(&self) -> u64 {
+        self.parts.data.disk_bytes
+    }
+
+    /// Bytes of the index summary.
+    #[must_use]
+    pub fn summary_bytes(&self) -> usize {
+        self.parts.summary.heap_bytes()
+    }
+
+    /// Bytes of the chunks' offsets or checksums.
+    #[must_use]
+    pub fn chunk_metadata_bytes(&self) -> usize {
+        self.parts.data.heap_bytes()
+    }
+
     /// Whether the file may hold the partition; `false` is certain.
     #[must_use]
     pub fn may_contain(&self, key: &PartitionKey) -> bool {

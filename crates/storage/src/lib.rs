@@ -35,14 +35,17 @@ mod storage;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
+pub use helenus_sstable::EstimatedHistogram;
+
 pub use config::{CommitLogSync, DamagePolicy, DescribeTable, StorageConfig};
 pub use context::{RequestContext, RequestMemory, TraceCollection, TraceEvent, TraceSink};
 pub use error::StorageError;
 pub use flush::FlushReason;
 pub use metrics::{
-    CompactionKind, CompactionProgress, CompactionRecord, Histogram, RecoveryReport, StorageStats, TableStats,
+    CompactionKind, CompactionProgress, CompactionRecord, Histogram, LevelStats, RecoveryReport, StorageStats,
+    TableStats, merge_estimates,
 };
 pub use node::StorageNode;
 pub use partition_locks::PartitionGuard;
-pub use snapshot::{SnapshotInfo, clear_snapshots, list_snapshots};
+pub use snapshot::{SnapshotInfo, SnapshotOptions, clear_snapshots, list_snapshots};
 pub use storage::Storage;

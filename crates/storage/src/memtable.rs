@@ -44,6 +44,8 @@ pub(crate) struct Memtable {
     rule: CellRule,
     partitions: RefCell<BTreeMap<PartitionKey, Entry>>,
     owned_bytes: Cell<usize>,
+    /// Rows and deletions that were applied.
+    operations: Cell<u64>,
     /// Smallest timestamps, deletion times and ttls of everything that was applied.
     extremes: RefCell<EncodingStatsCollector>,
     /// Set when sealed: everything of the table up to here is in this memtable, an earlier one, or a file.
@@ -56,6 +58,7 @@ impl Memtable {
             rule,
             partitions: RefCell::default(),
             owned_bytes: Cell::new(0),
+            operations: Cell::new(0),
             extremes: RefCell::default(),
             floor: Cell::new(None),
         }
@@ -65,6 +68,7 @@ impl Memtable {
     pub fn apply(&self, partition: Partition) -> isize {
         assert!(self.floor.get().is_none(), "a sealed memtable does not change");
         collect_extremes(&partition, &mut self.extremes.borrow_mut());
+        self.operations.set(self.operations.get() + operations_in(&partition));
         let mut partitions = self.partitions.borrow_mut();
         let grown = if let Some(existing) = partitions.get_mut(&partition.key) {
             existing.changes += 1;
@@ -97,6 +101,10 @@ impl Memtable {
 
     pub fn owned_bytes(&self) -> usize {
         self.owned_bytes.get()
+    }
+
+    pub fn operations(&self) -> u64 {
+        self.operations.get()
     }
 
     pub fn rule(&self) -> CellRule {
@@ -253,6 +261,12 @@ fn collect_extremes(partition: &Partition, extremes: &mut EncodingStatsCollector
     partition.static_row.iter().for_each(|row| extremes.add_row(row));
     partition.rows.iter().for_each(|row| extremes.add_row(row));
     partition.range_tombstones.iter().for_each(|tombstone| extremes.add_deletion(tombstone.deletion));
+}
+
+/// As Cassandra counts them for `nodetool tablestats`. Source: Cassandra 5.0, `PartitionUpdate.operationCount`.
+fn operations_in(partition: &Partition) -> u64 {
+    let deletions = usize::from(!partition.deletion.is_live()) + partition.range_tombstones.iter().count();
+    (partition.rows.len() + usize::from(partition.static_row.is_some()) + deletions) as u64
 }
 
 /// The largest timestamp (micros) of anything in a partition's changes; `None` when there is nothing in it.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use helenus_sstable::EstimatedHistogram;
+
 /// Bucket borders grow by a fifth, as Cassandra's `EstimatedHistogram` has them, so that `tablehistograms` can print
 /// them as they are: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, … An observation falls into the first bucket whose
 /// border is not below it; 115 borders reach 2 × 10^9, an hour of microseconds.
@@ -158,12 +160,43 @@ pub struct TableStats {
     /// Sum over files: a partition in two of them counts twice.
     pub partitions_estimate: u64,
     pub cells: u64,
-    pub sstable_tombstone_cells: u64,
+    /// Rows and deletions that were applied to the memtables.
+    pub memtable_operations: u64,
     pub pending_compactions: u64,
+    /// Of all components of one file.
+    pub largest_sstable_bytes: u64,
+    /// By level; as long as the highest level needs it.
+    pub levels: Vec<LevelStats>,
+    /// Of data files that are compressed, before and after.
+    pub compressible_bytes: u64,
+    pub compressed_bytes: u64,
     pub max_partition_bytes: u64,
-    pub mean_partition_bytes: u64,
+    /// From the files' statistics; `None` without files.
+    pub partition_bytes: Option<EstimatedHistogram>,
+    pub partition_cells: Option<EstimatedHistogram>,
+    /// Estimates from the same: tombstones past their grace, and all cells.
+    pub droppable_tombstones: f64,
+    pub estimated_cells: f64,
     pub bloom_filter_bytes: u64,
+    pub index_summary_bytes: u64,
+    pub chunk_metadata_bytes: u64,
     pub last_truncated_micros: Option<i64>,
+}
+
+/// Adds one file's, or one shard's, estimate to those before.
+pub fn merge_estimates(into: &mut Option<EstimatedHistogram>, from: &EstimatedHistogram) {
+    match into {
+        Some(into) => into.merge(from),
+        None => *into = Some(from.clone()),
+    }
+}
+
+/// The files of one level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelStats {
+    pub sstables: u64,
+    /// Of their data components, on disk.
+    pub bytes: u64,
 }
 
 /// One shard.

@@ -21,7 +21,7 @@ use crate::error::StorageError;
 use crate::flush::{FlushReason, flush_table};
 use crate::memtable::{self, Memtable};
 use crate::shard::{Shard, directory_name};
-use crate::snapshot;
+use crate::snapshot::{self, SnapshotOptions};
 use crate::table::TableStore;
 use crate::table_files::TableFile;
 
@@ -44,7 +44,7 @@ pub(crate) async fn truncate(
         flush_table(shard, store, FlushReason::UserForced).await?;
         if !store.view().files.is_empty() {
             let tag = format!("truncated-{}-{}", truncated_at_micros.div_euclid(1_000), table.name);
-            snapshot::link(shard, store, &tag).await?;
+            snapshot::link(shard, store, &tag, &SnapshotOptions::now(&shard.env)).await?;
         }
     }
     let _gate = store.flush_gate.acquire().await.expect("the gate is never closed");
@@ -102,7 +102,7 @@ async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>, floor: LogPosition
     if wants_snapshot {
         flush_table(shard, store, FlushReason::UserForced).await?;
         if !store.view().files.is_empty() {
-            snapshot::link(shard, store, &tag).await?;
+            snapshot::link(shard, store, &tag, &SnapshotOptions::now(&shard.env)).await?;
         }
     }
     let _gate = store.flush_gate.acquire().await.expect("the gate is never closed");

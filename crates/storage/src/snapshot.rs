@@ -6,11 +6,14 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use helenus_data::TableId;
 use helenus_env::{EntryKind, Env, durable_dir, whole_file};
-use helenus_types::time;
+use helenus_sstable::Descriptor;
+use helenus_types::{CqlType, time};
 use serde_json::{Value, json};
+use tracing::{info, warn};
 
 use crate::error::StorageError;
 use crate::node::table_directories;
@@ -34,10 +37,62 @@ pub struct SnapshotInfo {
     /// As the manifest has it: ISO 8601, UTC.
     pub created_at: Option<String>,
     pub expires_at: Option<String>,
+    /// Made by the node for its own use: gone with the next start.
+    pub is_ephemeral: bool,
     /// All files.
     pub bytes: u64,
     /// Files that only the snapshot still holds.
     pub true_bytes: u64,
+    /// Those of them that are components of SSTables.
+    pub true_sstable_bytes: u64,
+}
+
+/// How a snapshot is taken; the same for all tables and shards of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotOptions {
+    pub created_at_micros: i64,
+    /// When it is removed by itself.
+    pub expires_at_micros: Option<i64>,
+    /// Memtables stay where they are, and their content out of the snapshot.
+    pub skip_flush: bool,
+}
+
+impl SnapshotOptions {
+    #[must_use]
+    pub fn now(env: &Env) -> Self {
+        Self { created_at_micros: env.wall_micros(), expires_at_micros: None, skip_flush: false }
+    }
+}
+
+/// How often expired snapshots are looked for, and how soon after the start.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
+const EXPIRY_DELAY: Duration = Duration::from_secs(5);
+
+/// The task that removes snapshots: at the start the ephemeral ones, and whenever the time of one is over.
+///
+/// Source: Cassandra 5.0, `service.snapshot.SnapshotManager`.
+pub(crate) async fn remove_when_due(env: Env, data_directories: Vec<PathBuf>) {
+    let mut is_start = true;
+    env.sleep(EXPIRY_DELAY).await;
+    loop {
+        let now_millis = env.wall_micros().div_euclid(1_000);
+        let is_over = |info: &SnapshotInfo| info.expires_at_millis().is_some_and(|millis| millis <= now_millis);
+        let is_due = |info: &SnapshotInfo| is_over(info) || (is_start && info.is_ephemeral);
+        match remove_matching(&env, &data_directories, is_due).await {
+            Ok(0) => {}
+            Ok(removed) => info!(removed, "snapshots were removed whose time was over"),
+            Err(error) => warn!(%error, "snapshots whose time is over stay for now"),
+        }
+        is_start = false;
+        env.sleep(EXPIRY_INTERVAL).await;
+    }
+}
+
+impl SnapshotInfo {
+    fn expires_at_millis(&self) -> Option<i64> {
+        let bytes = CqlType::Timestamp.parse_string(self.expires_at.as_deref()?).ok()?;
+        Some(i64::from_be_bytes(bytes.try_into().ok()?))
+    }
 }
 
 /// Takes a tag for this shard's files.
@@ -61,7 +116,12 @@ pub(crate) async fn claim(shard: &Rc<Shard>, store: &Rc<TableStore>, tag: &str) 
 }
 
 /// Links what the table has on this shard now; the caller has flushed.
-pub(crate) async fn link(shard: &Rc<Shard>, store: &Rc<TableStore>, tag: &str) -> Result<(), StorageError> {
+pub(crate) async fn link(
+    shard: &Rc<Shard>,
+    store: &Rc<TableStore>,
+    tag: &str,
+    options: &SnapshotOptions,
+) -> Result<(), StorageError> {
     check_tag(tag)?;
     let node = &shard.config.node;
     let _one_at_a_time = node.snapshot_gate.lock().await;
@@ -83,7 +143,7 @@ pub(crate) async fn link(shard: &Rc<Shard>, store: &Rc<TableStore>, tag: &str) -
     let table = store.schema();
     let directory = snapshot_directory(&store.directory, tag);
     make_directory(&shard.env, &directory).await?;
-    write_manifest(&shard.env, &directory, linked).await?;
+    write_manifest(&shard.env, &directory, linked, options).await?;
     let text = (shard.config.describe_table)(&shard.schema(), &table);
     let path = directory.join("schema.cql");
     let written = whole_file::replace(&**shard.env.disk(), &path, text.into()).await;
@@ -122,7 +182,7 @@ pub(crate) async fn link_closed(
         }
     }
     let data_files = names.iter().filter(|name| name.ends_with("-Data.db")).cloned().collect();
-    write_manifest(env, &directory, data_files).await?;
+    write_manifest(env, &directory, data_files, &SnapshotOptions::now(env)).await?;
     let path = directory.join("schema.cql");
     let written = whole_file::replace(&**env.disk(), &path, schema_text.to_owned().into()).await;
     written.map_err(StorageError::disk("write snapshot schema", &path))
@@ -167,7 +227,12 @@ async fn link_view(env: &Env, view: &View, tag: &str) -> Result<Option<Vec<Strin
 }
 
 /// Adds `data_files` to what other shards noted.
-async fn write_manifest(env: &Env, directory: &Path, data_files: Vec<String>) -> Result<(), StorageError> {
+async fn write_manifest(
+    env: &Env,
+    directory: &Path,
+    data_files: Vec<String>,
+    options: &SnapshotOptions,
+) -> Result<(), StorageError> {
     let path = directory.join(MANIFEST);
     let existing = read_manifest(env, directory).await;
     let mut files: Vec<String> = existing["files"]
@@ -177,11 +242,17 @@ async fn write_manifest(env: &Env, directory: &Path, data_files: Vec<String>) ->
     files.extend(data_files);
     files.sort();
     files.dedup();
+    let instant = |micros: i64| Value::from(iso_instant(micros.div_euclid(1_000)));
     let created_at = match existing["created_at"].as_str() {
-        Some(earlier) => earlier.to_owned(),
-        None => iso_instant(env.wall_micros().div_euclid(1_000)),
+        Some(of_other_shard) => Value::from(of_other_shard),
+        None => instant(options.created_at_micros),
     };
-    let manifest = json!({ "files": files, "created_at": created_at, "expires_at": Value::Null, "ephemeral": false });
+    let manifest = json!({
+        "files": files,
+        "created_at": created_at,
+        "expires_at": options.expires_at_micros.map_or(Value::Null, instant),
+        "ephemeral": false,
+    });
     let text = serde_json::to_string_pretty(&manifest).expect("a value of strings and lists always serialises");
     let written = whole_file::replace(&**env.disk(), &path, text.into()).await;
     written.map_err(StorageError::disk("write snapshot manifest", &path))
@@ -211,10 +282,13 @@ pub async fn list_snapshots(env: &Env, data_directories: &[PathBuf]) -> Result<V
                 continue;
             }
             let directory = snapshot_directory(&table_directory, &tag);
-            let (mut bytes, mut true_bytes) = (0, 0);
+            let (mut bytes, mut true_bytes, mut true_sstable_bytes) = (0, 0, 0);
             for (name, size, _) in list(env, &directory).await? {
                 bytes += size;
-                true_bytes += if live.iter().any(|(other, _, _)| *other == name) { 0 } else { size };
+                if !live.iter().any(|(other, _, _)| *other == name) {
+                    true_bytes += size;
+                    true_sstable_bytes += if Descriptor::parse(&directory.join(&name)).is_some() { size } else { 0 };
+                }
             }
             let manifest = read_manifest(env, &directory).await;
             let text = |field: &str| manifest[field].as_str().map(ToOwned::to_owned);
@@ -229,9 +303,11 @@ pub async fn list_snapshots(env: &Env, data_directories: &[PathBuf]) -> Result<V
                 table_id,
                 created_at: text("created_at"),
                 expires_at: text("expires_at"),
+                is_ephemeral: manifest["ephemeral"].as_bool().unwrap_or(false),
                 directory,
                 bytes,
                 true_bytes,
+                true_sstable_bytes,
             });
         }
     }
@@ -248,11 +324,20 @@ pub async fn clear_snapshots(
     tag: Option<&str>,
     keyspaces: &[String],
 ) -> Result<usize, StorageError> {
+    let is_meant = |snapshot: &SnapshotInfo| {
+        tag.is_none_or(|tag| tag == snapshot.tag) && (keyspaces.is_empty() || keyspaces.contains(&snapshot.keyspace))
+    };
+    remove_matching(env, data_directories, is_meant).await
+}
+
+async fn remove_matching(
+    env: &Env,
+    data_directories: &[PathBuf],
+    is_meant: impl Fn(&SnapshotInfo) -> bool,
+) -> Result<usize, StorageError> {
     let mut removed = 0;
     for snapshot in list_snapshots(env, data_directories).await? {
-        let is_meant = tag.is_none_or(|tag| tag == snapshot.tag)
-            && (keyspaces.is_empty() || keyspaces.contains(&snapshot.keyspace));
-        if is_meant {
+        if is_meant(&snapshot) {
             let directory = &snapshot.directory;
             env.disk().remove_dir_all(directory).await.map_err(StorageError::disk("remove snapshot", directory))?;
             removed += 1;

@@ -11,22 +11,27 @@ use helenus_schema::{SchemaSnapshot, Table};
 use helenus_types::token::shard_of;
 use tracing::{error, warn};
 
-use crate::compaction::{compact_all, compact_when_due, pending};
+use crate::compaction::{compact_all, compact_when_due, gc_before_secs, pending};
 use crate::config::{CommitLogSync, StorageConfig};
 use crate::context::RequestContext;
 use crate::counters;
 use crate::error::StorageError;
 use crate::flush::{FlushReason, flush_by_period, flush_tables, flush_when_due};
-use crate::metrics::{CompactionProgress, CompactionRecord, RecoveryReport, StorageStats, TableStats};
+use crate::metrics::{
+    CompactionProgress, CompactionRecord, LevelStats, RecoveryReport, StorageStats, TableStats, merge_estimates,
+};
 use crate::partition_locks::PartitionGuard;
 use crate::quarantine;
 use crate::read;
 use crate::recovery;
 use crate::removal;
 use crate::shard::{Shard, is_durable};
-use crate::snapshot;
+use crate::snapshot::{self, SnapshotOptions};
 use crate::table::TableStore;
 use crate::table_files::TableFile;
+
+/// Cassandra's leveled compaction has nine.
+const LEVELS_MAX: usize = 9;
 
 /// One shard's data. Dropping it stops its background work without a flush; see [`Storage::shutdown`].
 pub struct Storage {
@@ -93,6 +98,11 @@ impl Storage {
         tasks.push(env.spawn("flush by period", flush_by_period(Rc::clone(shard))));
         tasks.push(env.spawn("compact when due", compact_when_due(Rc::clone(shard))));
         let guarded = Rc::clone(shard);
+        if shard.id.number() == 0 {
+            // The directories are those of all shards.
+            let directories = shard.config.data_directories.clone();
+            tasks.push(env.spawn("remove expired snapshots", snapshot::remove_when_due(env.clone(), directories)));
+        }
         tasks.push(env.spawn("watch disk space", async move { guarded.disk_guard.watch().await }));
     }
 
@@ -359,16 +369,18 @@ impl Storage {
         self.shard.checkpoint().truncated_at(table)
     }
 
-    /// Flushes tables and links their files into `snapshots/<tag>/`.
+    /// Flushes tables, unless that is to be skipped, and links their files into `snapshots/<tag>/`.
     ///
     /// # Errors
     /// [`StorageError::Invalid`] for a tag that is no directory name or taken, [`StorageError::UnknownTable`].
-    pub async fn snapshot(&self, tag: &str, tables: &[TableId]) -> Result<(), StorageError> {
-        self.flush(Some(tables), FlushReason::UserForced).await?;
+    pub async fn snapshot(&self, tag: &str, tables: &[TableId], options: SnapshotOptions) -> Result<(), StorageError> {
+        if !options.skip_flush {
+            self.flush(Some(tables), FlushReason::UserForced).await?;
+        }
         for table in tables {
             let store = self.shard.table(*table)?;
             snapshot::claim(&self.shard, &store, tag).await?;
-            snapshot::link(&self.shard, &store, tag).await?;
+            snapshot::link(&self.shard, &store, tag, &options).await?;
         }
         Ok(())
     }
@@ -444,7 +456,9 @@ impl Storage {
         stats.sealed_memtables = view.sealed.len() as u64;
         stats.sstables = view.files.len() as u64;
         stats.pending_compactions = pending(&self.shard, store);
-        let (mut partition_bytes, mut partitions) = (0.0, 0);
+        stats.memtable_operations = view.memtables().iter().map(|memtable| memtable.operations()).sum();
+        let gc_before = u32::try_from(gc_before_secs(store, self.shard.env.wall_secs()).max(0)).unwrap_or(u32::MAX);
+        let mut partitions = 0;
         for file in &view.files {
             let of_file = file.stats();
             stats.live_bytes += of_file.disk_bytes;
@@ -453,10 +467,23 @@ impl Storage {
             stats.cells += of_file.column_count;
             stats.bloom_filter_bytes += file.filter_bytes();
             stats.max_partition_bytes = stats.max_partition_bytes.max(of_file.partition_bytes.max());
-            partition_bytes += of_file.partition_bytes.mean() * of_file.partition_count() as f64;
+            stats.index_summary_bytes += file.summary_bytes();
+            stats.largest_sstable_bytes = stats.largest_sstable_bytes.max(of_file.disk_bytes);
+            if of_file.compression_ratio.is_some() {
+                stats.chunk_metadata_bytes += file.chunk_metadata_bytes();
+                stats.compressible_bytes += of_file.data_bytes;
+                stats.compressed_bytes += file.data_disk_bytes();
+            }
+            let level = usize::try_from(of_file.level).unwrap_or(0).min(LEVELS_MAX - 1);
+            stats.levels.resize(stats.levels.len().max(level + 1), LevelStats::default());
+            stats.levels[level].sstables += 1;
+            stats.levels[level].bytes += file.data_disk_bytes();
+            stats.droppable_tombstones += of_file.tombstones.droppable_before(gc_before);
+            stats.estimated_cells += of_file.partition_cells.mean().ceil() * of_file.partition_cells.count() as f64;
+            merge_estimates(&mut stats.partition_bytes, &of_file.partition_bytes);
+            merge_estimates(&mut stats.partition_cells, &of_file.partition_cells);
         }
         stats.partitions_estimate = partitions + stats.memtable_partitions;
-        stats.mean_partition_bytes = if partitions == 0 { 0 } else { (partition_bytes / partitions as f64) as u64 };
         stats
     }
 

@@ -165,6 +165,19 @@ impl TableFile {
         self.opened.filter_bytes() as u64
     }
 
+    /// Of the data component, on disk.
+    pub fn data_disk_bytes(&self) -> u64 {
+        self.opened.data_disk_bytes()
+    }
+
+    pub fn summary_bytes(&self) -> u64 {
+        self.opened.summary_bytes() as u64
+    }
+
+    pub fn chunk_metadata_bytes(&self) -> u64 {
+        self.opened.chunk_metadata_bytes() as u64
+    }
+
     /// All components, in bytes on disk.
     pub fn bytes_on_disk(&self) -> u64 {
         self.stats().disk_bytes

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use helenus_data::TableId;
 use helenus_schema::{KeyspaceOrigin, SchemaSnapshot, Table};
-use helenus_storage::{Histogram, TableStats};
+use helenus_storage::{EstimatedHistogram, Histogram, TableStats, merge_estimates};
 
 use super::AdminState;
 use super::api::Distribution;
@@ -54,6 +54,31 @@ pub(super) fn distribution(histogram: &Histogram) -> Distribution {
     Distribution {
         count: histogram.count(),
         mean: mean(histogram).unwrap_or(0.0),
+        p50: percentile(0.5),
+        p75: percentile(0.75),
+        p95: percentile(0.95),
+        p98: percentile(0.98),
+        p99: percentile(0.99),
+        min: histogram.min() as f64,
+        max: histogram.max() as f64,
+    }
+}
+
+/// What the files of all shards say of their partitions; `None` without files.
+pub(super) fn merged_estimates(
+    stats: &[TableStats],
+    field: impl Fn(&TableStats) -> Option<&EstimatedHistogram>,
+) -> Option<EstimatedHistogram> {
+    let mut all = None;
+    stats.iter().filter_map(field).for_each(|estimate| merge_estimates(&mut all, estimate));
+    all
+}
+
+pub(super) fn estimated_distribution(histogram: &EstimatedHistogram) -> Distribution {
+    let percentile = |share: f64| histogram.percentile(share) as f64;
+    Distribution {
+        count: histogram.count(),
+        mean: histogram.mean(),
         p50: percentile(0.5),
         p75: percentile(0.75),
         p95: percentile(0.95),

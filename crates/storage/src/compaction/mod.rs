@@ -54,6 +54,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 /// Other shards are still opening their files; it takes them a moment.
 const LOAD_INTERVAL: Duration = Duration::from_secs(1);
 
+pub(crate) use purge::gc_before_secs;
+
 /// The shard's running and past compactions.
 pub(crate) struct Compactions {
     pub wanted: Notify,

@@ -412,10 +412,13 @@ fn a_snapshot_tag_is_taken_once() {
         for round in 0..2 {
             world.write(insert(round, 0, 1_000, "value")).await;
             for shard in &world.shards {
-                shard.snapshot("tag", &[ROWS]).await.expect("each shard adds its files");
+                shard
+                    .snapshot("tag", &[ROWS], crate::SnapshotOptions::now(&env))
+                    .await
+                    .expect("each shard adds its files");
             }
             for shard in &world.shards {
-                let again = shard.snapshot("tag", &[ROWS]).await;
+                let again = shard.snapshot("tag", &[ROWS], crate::SnapshotOptions::now(&env)).await;
                 assert!(matches!(again, Err(StorageError::Invalid(_))), "{again:?}");
             }
             let cleared = crate::clear_snapshots(&env, &[root.join("data")], Some("tag"), &[]).await;
@@ -423,11 +426,11 @@ fn a_snapshot_tag_is_taken_once() {
         }
         world.write(insert(9, 0, 1_000, "value")).await;
         for shard in &world.shards {
-            shard.snapshot("tag", &[ROWS]).await.expect("each shard adds its files");
+            shard.snapshot("tag", &[ROWS], crate::SnapshotOptions::now(&env)).await.expect("each shard adds its files");
         }
         world.stop().await;
         let world = World::start_with(&env, root, schema(calm()), 2, no_tweak).await.expect("it opens");
-        let again = world.shards[0].snapshot("tag", &[ROWS]).await;
+        let again = world.shards[0].snapshot("tag", &[ROWS], crate::SnapshotOptions::now(&env)).await;
         assert!(matches!(again, Err(StorageError::Invalid(_))), "also after a restart");
         world.stop().await;
     });

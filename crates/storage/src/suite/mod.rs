@@ -19,7 +19,7 @@ pub use removals::{
 pub use scenarios::{
     counters_count_each_increment_once, every_sync_mode_keeps_what_it_acknowledged, files_follow_the_shard_count,
     interrupted_transactions_are_cleaned_up, little_memory_flushes_and_loses_nothing, pages_add_up_to_the_whole,
-    refusals_are_clear, snapshots_are_linked_listed_and_cleared,
+    refusals_are_clear, snapshots_are_linked_listed_and_cleared, snapshots_go_when_their_time_is_over,
 };
 
 #[cfg(test)]

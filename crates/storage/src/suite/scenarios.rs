@@ -14,6 +14,7 @@ use super::world::{
 };
 use crate::config::CommitLogSync;
 use crate::error::StorageError;
+use crate::snapshot::SnapshotOptions;
 
 /// # Panics
 /// When an acknowledged write is gone after a kill.
@@ -210,9 +211,10 @@ pub async fn snapshots_are_linked_listed_and_cleared(env: Env, root: &Path) {
     for number in 0..20 {
         world.write(insert(number, 0, 1_000, "value")).await;
     }
+    let options = SnapshotOptions::now(&env);
     for shard in &world.shards {
-        shard.snapshot("tag", &[ROWS]).await.expect("a snapshot is taken");
-        let refused = shard.snapshot("../out", &[ROWS]).await;
+        shard.snapshot("tag", &[ROWS], options).await.expect("a snapshot is taken");
+        let refused = shard.snapshot("../out", &[ROWS], options).await;
         assert!(matches!(refused, Err(StorageError::Invalid(_))));
     }
     let data = [root.join("data")];
@@ -231,6 +233,53 @@ pub async fn snapshots_are_linked_listed_and_cleared(env: Env, root: &Path) {
     assert_eq!(kept.true_bytes, kept.bytes, "only the snapshot holds the files now");
     let cleared = crate::clear_snapshots(&env, &data, Some("tag"), &["ks".to_owned()]).await;
     assert_eq!(cleared.expect("snapshots are cleared"), 1);
+    world.stop().await;
+}
+
+/// # Panics
+/// When a snapshot that skips the flush has what was not flushed, or one does not go when its time is over. Only for a
+/// simulated clock: it waits for minutes.
+pub async fn snapshots_go_when_their_time_is_over(env: Env, root: &Path) {
+    let world = World::start_with(&env, root, schema(calm()), 2, no_tweak).await.expect("it opens");
+    for number in 0..20 {
+        world.write(insert(number, 0, 1_000, "value")).await;
+    }
+    let lasting = SnapshotOptions { skip_flush: true, ..SnapshotOptions::now(&env) };
+    let expiring = SnapshotOptions {
+        expires_at_micros: Some(lasting.created_at_micros + 90_000_000),
+        ..SnapshotOptions::now(&env)
+    };
+    for shard in &world.shards {
+        shard.snapshot("lasting", &[ROWS], lasting).await.expect("a snapshot is taken");
+    }
+    for shard in &world.shards {
+        shard.snapshot("expiring", &[ROWS], expiring).await.expect("a snapshot is taken");
+    }
+    let data = [root.join("data")];
+    let found = crate::list_snapshots(&env, &data).await.expect("snapshots are listed");
+    let mut tags = Vec::new();
+    for info in &found {
+        let names = world.names_in(&info.directory).await;
+        tags.push((info.tag.as_str(), names.iter().filter(|name| name.ends_with("-Data.db")).count()));
+    }
+    tags.sort_unstable();
+    assert_eq!(tags, [("expiring", 2), ("lasting", 0)]);
+    let tags_after = async |wait_secs| {
+        env.sleep(Duration::from_secs(wait_secs)).await;
+        let found = crate::list_snapshots(&env, &data).await.expect("snapshots are listed");
+        found.into_iter().map(|info| info.tag).collect::<Vec<_>>()
+    };
+    assert_eq!(tags_after(80).await.len(), 2);
+    assert_eq!(tags_after(80).await, ["lasting"]);
+    // One that the node made for itself does not outlive it.
+    let manifest = data[0].join("ks").join(format!("rows-{}", ROWS.0.simple())).join("snapshots/lasting/manifest.json");
+    let text = helenus_env::whole_file::read(&**env.disk(), &manifest).await.expect("there is a manifest");
+    let text = String::from_utf8_lossy(&text).replace("\"ephemeral\": false", "\"ephemeral\": true");
+    helenus_env::whole_file::replace(&**env.disk(), &manifest, text.into_bytes().into()).await.expect("it is written");
+    assert_eq!(tags_after(80).await, ["lasting"]);
+    world.stop().await;
+    let world = World::start_with(&env, root, schema(calm()), 2, no_tweak).await.expect("it opens");
+    assert_eq!(tags_after(10).await, Vec::<String>::new());
     world.stop().await;
 }
 

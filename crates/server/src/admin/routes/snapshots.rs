@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use helenus_data::TableId;
 use helenus_schema::{SchemaSnapshot, Table};
-use helenus_storage::{SnapshotInfo, clear_snapshots, list_snapshots};
+use helenus_storage::{SnapshotInfo, SnapshotOptions, clear_snapshots, list_snapshots};
 
 use super::{Answer, to_the_end};
 use crate::admin::api::{NewSnapshot, Snapshot, SnapshotTaken, Snapshots, SnapshotsRemoved};
@@ -19,7 +19,7 @@ use crate::shard::{ShardServer, chain};
 pub(in crate::admin) async fn snapshots(State(state): State<Shared>) -> Answer<Snapshots> {
     let mut found = list(&state).await?;
     found.sort_by(|a, b| (&a.keyspace, &a.table, &a.tag).cmp(&(&b.keyspace, &b.table, &b.tag)));
-    let true_bytes = found.iter().map(|info| info.true_bytes).sum();
+    let true_bytes = found.iter().map(|info| info.true_sstable_bytes).sum();
     let shown = found.into_iter().map(|info| Snapshot {
         created_at_micros: info.created_at.as_deref().and_then(parse_instant),
         expires_at_micros: info.expires_at.as_deref().and_then(parse_instant),
@@ -28,7 +28,7 @@ pub(in crate::admin) async fn snapshots(State(state): State<Shared>) -> Answer<S
         table: info.table,
         true_bytes: info.true_bytes,
         size_bytes: info.bytes,
-        ephemeral: false,
+        ephemeral: info.is_ephemeral,
     });
     Ok(Json(Snapshots { snapshots: shown.collect(), true_bytes }))
 }
@@ -65,9 +65,9 @@ pub(in crate::admin) async fn take(
 async fn take_on_all_shards(state: Shared, wanted: NewSnapshot) -> Answer<SnapshotTaken> {
     let tag = wanted.tag.clone();
     check_tag(&tag)?;
-    if wanted.ttl_secs.is_some() {
-        return Err(Refusal::InvalidRequest("ttl_secs: snapshots that expire are not supported yet".to_owned()));
-    }
+    let created_at_micros = state.env.wall_micros();
+    let expires_at_micros = expiry(created_at_micros, wanted.ttl_secs)?;
+    let options = SnapshotOptions { created_at_micros, expires_at_micros, skip_flush: wanted.skip_flush };
     let schema = state.schema().await?;
     let tables = selected(&schema, &wanted)?;
     let is_selected = |info: &SnapshotInfo| {
@@ -81,13 +81,25 @@ async fn take_on_all_shards(state: Shared, wanted: NewSnapshot) -> Answer<Snapsh
     for shard in 0..state.node.config.shard_count {
         let (ids, tag) = (Arc::clone(&ids), tag.clone());
         let linked = state.links.run(shard, move |server: Rc<ShardServer>| async move {
-            server.cluster.storage().snapshot(&tag, &ids).await.map_err(|error| chain(&error))
+            server.cluster.storage().snapshot(&tag, &ids, options).await.map_err(|error| chain(&error))
         });
         linked.await?.map_err(Refusal::Failed)?;
     }
-    // Storage flushes in any case: a snapshot without the newest writes would be one of no moment at all.
     tracing::info!(tag, tables = tables.len(), skip_flush = wanted.skip_flush, "a snapshot was taken");
     Ok(Json(SnapshotTaken { tag }))
+}
+
+/// Snapshots must live so long. Source: Cassandra 5.0, `cassandra.snapshot.min_allowed_ttl_seconds`.
+const TTL_SECS_MIN: u64 = 60;
+
+fn expiry(created_at_micros: i64, ttl_secs: Option<u64>) -> Result<Option<i64>, Refusal> {
+    let Some(secs) = ttl_secs else { return Ok(None) };
+    if secs < TTL_SECS_MIN {
+        return Err(Refusal::InvalidRequest(format!("ttl for snapshot must be at least {TTL_SECS_MIN} seconds")));
+    }
+    let micros = i64::try_from(secs).ok().and_then(|secs| secs.checked_mul(1_000_000));
+    let expires = micros.and_then(|micros| created_at_micros.checked_add(micros));
+    expires.map(Some).ok_or_else(|| Refusal::InvalidRequest(format!("ttl_secs: {secs} seconds are too many")))
 }
 
 /// A tag becomes a directory's name.
@@ -236,6 +248,14 @@ mod tests {
         for bad in ["", "a/b", "..", "x\0"] {
             assert!(check_tag(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_snapshot_expires_after_a_minute_or_later() {
+        assert_eq!(expiry(5, None).unwrap(), None);
+        assert_eq!(expiry(5, Some(60)).unwrap(), Some(60_000_005));
+        assert!(expiry(5, Some(59)).is_err());
+        assert!(expiry(5, Some(u64::MAX)).is_err());
     }
 
     #[test]

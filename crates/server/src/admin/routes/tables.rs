@@ -8,11 +8,11 @@ use axum::Json;
 use axum::extract::{Path, State};
 use helenus_data::TableId;
 use helenus_schema::{SchemaSnapshot, Table};
-use helenus_storage::{FlushReason, Histogram, TableStats, list_snapshots};
+use helenus_storage::{EstimatedHistogram, FlushReason, Histogram, LevelStats, TableStats, list_snapshots};
 
 use super::{Answer, nothing};
 use crate::admin::api::{self, Nothing, TableSelection};
-use crate::admin::gather::{distribution, merged};
+use crate::admin::gather::{distribution, estimated_distribution, merged, merged_estimates};
 use crate::admin::problem::{Body, Parameters, Refusal};
 use crate::admin::{AdminState, Shared};
 use crate::metrics::StatementKind;
@@ -66,9 +66,38 @@ async fn snapshot_bytes(state: &AdminState) -> Result<BTreeMap<TableId, u64>, Re
     });
     let mut bytes = BTreeMap::new();
     for info in found.await?.map_err(Refusal::Failed)? {
-        *bytes.entry(info.table_id).or_default() += info.true_bytes;
+        *bytes.entry(info.table_id).or_default() += info.true_sstable_bytes;
     }
     Ok(bytes)
+}
+
+fn compaction_class(table: &Table) -> &str {
+    let class = table.params.compaction.get("class").map_or("", String::as_str);
+    class.rsplit('.').next().unwrap_or(class)
+}
+
+fn is_leveled(table: &Table) -> bool {
+    compaction_class(table) == "LeveledCompactionStrategy"
+}
+
+/// How many files a level should have at most. Source: Cassandra 5.0, `tools.nodetool.stats.TableStatsHolder`.
+const LEVEL_0_SSTABLES_MAX: u64 = 4;
+const LEVEL_FANOUT_DEFAULT: u64 = 10;
+const LEVELS: u32 = 9;
+
+fn levels(table: &Table, stats: &[TableStats]) -> Vec<api::Level> {
+    let fanout = table.params.compaction.get("fanout_size").and_then(|text| text.parse::<u64>().ok());
+    let fanout = fanout.unwrap_or(LEVEL_FANOUT_DEFAULT);
+    let of_level = |level: u32| {
+        let of_shards = stats.iter().filter_map(|stats| stats.levels.get(level as usize));
+        let (sstables, bytes) = of_shards
+            .fold((0, 0), |(sstables, bytes), LevelStats { sstables: more, bytes: larger }| {
+                (sstables + more, bytes + larger)
+            });
+        let sstables_max = if level == 0 { LEVEL_0_SSTABLES_MAX } else { fanout.saturating_pow(level) };
+        api::Level { sstables, sstables_max, bytes }
+    };
+    (0..LEVELS).map(of_level).collect()
 }
 
 /// Sums over shards; means by their observations, maxima by the largest.
@@ -77,8 +106,10 @@ fn shown(table: &Table, stats: &[TableStats]) -> api::Table {
     let of = |field: fn(&TableStats) -> &Histogram| merged(stats.iter().map(field));
     let (live, uncompressed) = (sum(|s| s.live_bytes), sum(|s| s.uncompressed_bytes));
     let partitions = sum(|s| s.partitions_estimate);
-    let weighted: u64 = stats.iter().map(|s| s.mean_partition_bytes.saturating_mul(s.partitions_estimate)).sum();
-    let (cells, tombstones) = (sum(|s| s.cells), sum(|s| s.sstable_tombstone_cells));
+    let partition_bytes = merged_estimates(stats, |s| s.partition_bytes.as_ref());
+    let (compressible, compressed) = (sum(|s| s.compressible_bytes), sum(|s| s.compressed_bytes));
+    let cells: f64 = stats.iter().map(|s| s.estimated_cells).sum();
+    let droppable: f64 = stats.iter().map(|s| s.droppable_tombstones).sum();
     let reads = merged([&of(|s| &s.read_latency_micros), &of(|s| &s.range_latency_micros)].into_iter());
     let writes = of(|s| &s.write_latency_micros);
     api::Table {
@@ -89,7 +120,12 @@ fn shown(table: &Table, stats: &[TableStats]) -> api::Table {
         live_bytes: live,
         total_bytes: live,
         uncompressed_bytes: uncompressed,
-        compression_ratio: (0 < uncompressed).then(|| live as f64 / uncompressed as f64),
+        compression_ratio: (0 < compressible).then(|| compressed as f64 / compressible as f64),
+        largest_sstable_bytes: stats.iter().map(|s| s.largest_sstable_bytes).max().unwrap_or(0),
+        levels: is_leveled(table).then(|| levels(table, stats)),
+        memtable_cells: sum(|s| s.memtable_operations),
+        index_summary_bytes: sum(|s| s.index_summary_bytes),
+        compression_metadata_bytes: sum(|s| s.chunk_metadata_bytes),
         partitions_estimate: partitions,
         memtable_bytes: sum(|s| s.memtable_bytes),
         memtable_flushes: sum(|s| s.flushes),
@@ -107,14 +143,15 @@ fn shown(table: &Table, stats: &[TableStats]) -> api::Table {
         bloom_filter_negatives: sum(|s| s.bloom_filter_negatives),
         bloom_filter_bytes: sum(|s| s.bloom_filter_bytes),
         bloom_filter_off_heap_bytes: sum(|s| s.bloom_filter_bytes),
-        partition_max_bytes: stats.iter().map(|s| s.max_partition_bytes).max().unwrap_or(0),
-        partition_mean_bytes: weighted.checked_div(partitions).unwrap_or(0),
+        partition_min_bytes: partition_bytes.as_ref().map_or(0, EstimatedHistogram::min),
+        partition_max_bytes: partition_bytes.as_ref().map_or(0, EstimatedHistogram::max),
+        partition_mean_bytes: partition_bytes.as_ref().map_or(0, |bytes| bytes.mean().ceil() as u64),
         live_rows_per_read: distribution(&of(|s| &s.live_rows_per_read)),
         tombstones_per_read: distribution(&of(|s| &s.tombstones_per_read)),
         sstables_per_read: distribution(&of(|s| &s.sstables_per_read)),
         tombstone_warnings: sum(|s| s.tombstone_warnings),
         tombstone_failures: sum(|s| s.tombstone_failures),
-        droppable_tombstone_ratio: if cells == 0 { 0.0 } else { tombstones as f64 / cells as f64 },
+        droppable_tombstone_ratio: if cells <= 0.0 { 0.0 } else { droppable / cells },
         compactions: sum(|s| s.compactions),
         compacted_bytes: sum(|s| s.compacted_bytes),
         flushed_bytes: sum(|s| s.flushed_bytes),
@@ -136,14 +173,17 @@ pub(in crate::admin) async fn table_histograms(
     let found = find(&*state.schema().await?, &keyspace, &table)?;
     let stats = state.table_stats(&[found.id]).await?.pop().unwrap_or_default();
     let of = |field: fn(&TableStats) -> &Histogram| distribution(&merged(stats.iter().map(field)));
+    let of_files = |field: fn(&TableStats) -> Option<&EstimatedHistogram>| {
+        merged_estimates(&stats, field).as_ref().map(estimated_distribution)
+    };
     Ok(Json(api::TableHistograms {
         keyspace,
         table,
         sstables_per_read: of(|s| &s.sstables_per_read),
         read_latency_micros: of(|s| &s.read_latency_micros),
         write_latency_micros: of(|s| &s.write_latency_micros),
-        partition_bytes: None,
-        cells_per_partition: None,
+        partition_bytes: of_files(|s| s.partition_bytes.as_ref()),
+        cells_per_partition: of_files(|s| s.partition_cells.as_ref()),
     }))
 }
 
@@ -184,7 +224,7 @@ pub(in crate::admin) async fn flush(
 ) -> Answer<Nothing> {
     let ids: Arc<[TableId]> = selected(&*state.schema().await?, &wanted)?.into();
     if state.node.is_flushed() {
-        return Err(Refusal::Unavailable);
+        return Err(Refusal::Failed("MemtablePostFlush has shut down".to_owned())); // As Cassandra says it after a drain.
     }
     let flushed = state.links.run_on_all(move |server: Rc<ShardServer>| {
         let ids = Arc::clone(&ids);
