@@ -6,7 +6,8 @@
 //!
 //! The checksum is the CRC-32 of `content` as it is printed there. `components` has those that carry no checksum of their
 //! own: without it a flipped bit of an index, a summary or a filter hides partitions instead of being noticed. A file
-//! without the component has no extra metadata and is not checked so; Cassandra neither reads nor lists it.
+//! without the component has no extra metadata and is not checked so; Cassandra neither reads nor lists it. Format 1, which is
+//! read and not written any more, had `extra` alone in the place of `content`.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::error::DecodeError;
 use crate::input::Decoded;
 
 const FORMAT: u64 = 2;
+const FORMAT_WITHOUT_COMPONENTS: u64 = 1;
 /// Bounds what is read: eight bytes a page of Index.db make this an index of 128 GiB.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
 
@@ -43,15 +45,20 @@ impl OwnMetadata {
             Ok(stored) => stored,
             Err(error) => return malformed("JSON", error.to_string()),
         };
-        if stored["format"] != FORMAT {
-            return malformed("format 2", stored["format"].to_string());
-        }
-        let content = &stored["content"];
-        if stored["checksum"] != checksum(content).as_str() {
+        let nothing = Value::Object(serde_json::Map::new());
+        let (checked, extra, components) = match stored["format"].as_u64() {
+            Some(FORMAT) => {
+                let content = &stored["content"];
+                (content, &content["extra"], &content["components"])
+            }
+            Some(FORMAT_WITHOUT_COMPONENTS) => (&stored["extra"], &stored["extra"], &nothing),
+            _ => return malformed("format 1 or 2", stored["format"].to_string()),
+        };
+        if stored["checksum"] != checksum(checked).as_str() {
             return malformed("the checksum of its content", stored["checksum"].to_string());
         }
-        let (Value::Object(extra), Value::Object(components)) = (&content["extra"], &content["components"]) else {
-            return malformed("extra metadata and components", content.to_string());
+        let (Value::Object(extra), Value::Object(components)) = (extra, components) else {
+            return malformed("extra metadata and components", checked.to_string());
         };
         let extra = extra.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
         let mut checks = BTreeMap::new();
@@ -75,6 +82,14 @@ fn checksum(content: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn format_1_is_still_read() {
+        let bytes = br#"{"format":1,"checksum":"a8b5089c","extra":{"shard":"0","shard_count":"2"}}"#;
+        let own = OwnMetadata::get(bytes).unwrap();
+        assert_eq!((own.extra["shard_count"].as_str(), own.checks.len()), ("2", 0));
+        assert!(OwnMetadata::get(&bytes[..bytes.len() - 1]).is_err());
+    }
 
     #[test]
     fn metadata_comes_back_and_a_flipped_byte_is_found() {

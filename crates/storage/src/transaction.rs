@@ -15,7 +15,8 @@
 //! - ADD is durable before the first byte of the new file is written; COMMIT only after the new file is durable.
 //! - With COMMIT the old files go, without it the new ones; then the log itself. Doing it twice does no harm.
 //! - The log goes only when every file that it dooms is gone: otherwise the next start finishes the work.
-//! - Only the last line may be torn, and new files go for want of a COMMIT only while the old ones are whole.
+//! - Only the last line may be torn, and new files go for want of a COMMIT only while the old ones are whole, or when none
+//!   of either is left.
 //!
 //! Source: Cassandra 5.0, `db.lifecycle.LogRecord`, `LogFile`.
 
@@ -307,6 +308,22 @@ async fn is_whole(env: &Env, directory: &Path, base_name: &str) -> Result<bool, 
     Ok(true)
 }
 
+fn damaged(log: &Path, expected: &'static str, found: String) -> StorageError {
+    error!(log = %log.display(), expected, found, "a transaction log is damaged: look at the files that it names, remove the old or the new ones, and the log");
+    StorageError::Corrupt { path: log.to_owned(), offset: 0, expected, found }
+}
+
+/// Whether any component of these files is there.
+async fn is_anything_left<'n>(
+    env: &Env,
+    directory: &Path,
+    base_names: impl Iterator<Item = &'n String>,
+) -> Result<bool, StorageError> {
+    let listed = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;
+    let prefixes: Vec<String> = base_names.map(|base_name| format!("{base_name}-")).collect();
+    Ok(listed.iter().any(|entry| prefixes.iter().any(|prefix| entry.name.starts_with(prefix))))
+}
+
 /// Whether a name is a transaction log's.
 pub(crate) fn is_transaction_log(name: &str) -> bool {
     name.split_once("_txn_").is_some_and(|(version, rest)| 2 <= version.len() && rest.ends_with(".log"))
@@ -318,23 +335,28 @@ pub(crate) fn is_transaction_log(name: &str) -> bool {
 /// When a log is broken beyond a torn last line, has no COMMIT although old files are gone, or the disk refuses.
 pub(crate) async fn clean_directory(env: &Env, directory: &Path) -> Result<(), StorageError> {
     let listed = env.disk().list(directory).await.map_err(StorageError::disk("list directory", directory))?;
+    let mut leftovers = Vec::new();
     for entry in listed.iter().filter(|entry| is_transaction_log(&entry.name)) {
         let path = directory.join(&entry.name);
         let bytes = whole_file::read(&**env.disk(), &path).await;
         let bytes = bytes.map_err(StorageError::disk("read transaction log", &path))?;
-        let damaged = |expected: &'static str, found: String| {
-            error!(log = %path.display(), expected, found, "a transaction log is damaged: look at the files that it names, remove the old or the new ones, and the log");
-            StorageError::Corrupt { path: path.clone(), offset: 0, expected, found }
-        };
         let judged = judge(&String::from_utf8_lossy(&bytes));
-        let leftover = judged
-            .map_err(|line| damaged("transaction records with valid checksums", format!("a broken line {line}")))?;
-        for base_name in &leftover.must_be_whole {
+        let leftover = judged.map_err(|line| {
+            damaged(&path, "transaction records with valid checksums", format!("a broken line {line}"))
+        })?;
+        leftovers.push((path, leftover));
+    }
+    // Decided ones first: a TRUNCATE may have removed all that an undecided one is about.
+    leftovers.sort_by_key(|(_, leftover)| !leftover.must_be_whole.is_empty());
+    for (path, leftover) in leftovers {
+        let is_moot = !is_anything_left(env, directory, leftover.must_be_whole.union(&leftover.delete)).await?;
+        for base_name in leftover.must_be_whole.iter().filter(|_| !is_moot) {
             if !is_whole(env, directory, base_name).await? {
-                return Err(damaged("a COMMIT, as old files are gone", format!("none, and {base_name} is not whole")));
+                let found = format!("none, and {base_name} is not whole");
+                return Err(damaged(&path, "a COMMIT, as old files are gone", found));
             }
         }
-        info!(log = entry.name, files = leftover.delete.len(), "cleaning up after an interrupted flush or compaction");
+        info!(log = %path.display(), files = leftover.delete.len(), "cleaning up after an interrupted flush or compaction");
         for base_name in &leftover.delete {
             remove_components(env, directory, base_name).await?;
         }

@@ -17,6 +17,7 @@ use super::world::{
 };
 use crate::config::{CommitLogSync, DamagePolicy};
 use crate::error::StorageError;
+use crate::transaction::{Transaction, TransactionKind};
 
 fn on_a_failing_disk(scenario: impl AsyncFnOnce(Env, Arc<FailingDisk>, &Path)) {
     let (env, disk) = FailingDisk::start();
@@ -629,5 +630,29 @@ fn a_truncation_that_failed_is_made_good_by_the_next_one() {
             assert_eq!(world.live_rows().await, vec![], "{operation}");
             world.stop().await;
         }
+    });
+}
+
+#[test]
+fn an_undecided_transaction_does_not_stop_the_start_after_a_truncation() {
+    on_a_failing_disk(async |env, _, root| {
+        let world = World::start(&env, root, schema(calm())).await;
+        world.write(insert(1, 0, 1_000, "truncated")).await;
+        world.flush().await;
+        let directory = world.table_directory();
+        // As a compaction leaves it whose commit failed: nobody knows whether it stands.
+        let begun = Transaction::begin(&env, &directory, TransactionKind::Compaction).await;
+        let mut undecided = begun.expect("a healthy disk");
+        undecided.add("nb-99-big").await.expect("a healthy disk");
+        undecided.remove("nb-1-big").await.expect("a healthy disk");
+        drop(undecided);
+        assert!(world.names_in(&directory).await.contains(&"nb-1-big-Data.db".to_owned()));
+        world.shards[0].truncate(ROWS, 2_000_000).await.expect("a healthy disk truncates");
+        world.stop().await;
+        let world = World::start(&env, root, schema(calm())).await;
+        assert_eq!(world.live_rows().await, vec![]);
+        let names = world.names_in(&directory).await;
+        assert!(!names.iter().any(|name| name.contains("_txn_")), "{names:?}");
+        world.stop().await;
     });
 }
