@@ -73,6 +73,7 @@ def fuzz(path, name, seconds):
     corpus.mkdir(parents=True, exist_ok=True)
     for raw in seeds.inputs(name, places.REPOSITORY / "crates"):
         (corpus / hashlib.sha1(raw).hexdigest()).write_bytes(raw)
+    places.LOGS.mkdir(parents=True, exist_ok=True)
     artifacts = places.LOGS / f"fuzz-{name}-"
     words = [str(path), f"-max_total_time={seconds}", f"-timeout={INPUT_SECS}", f"-rss_limit_mb={MEMORY_MIB}",
              f"-malloc_limit_mb={MEMORY_MIB // 2}", f"-max_len={INPUT_BYTES}", "-print_final_stats=1", f"-artifact_prefix={artifacts}"]

@@ -84,6 +84,11 @@ def hostile(soak):
     return [Command((OWN_PYTHON, str(TESTS / "hostile" / "run.py"), "--binary", str(places.binary()), *rest), REPOSITORY)]
 
 
+def memory(soak):
+    return [Command((OWN_PYTHON, str(TESTS / "memory" / "run.py"), "--binary", str(places.binary()), "--seconds", "600" if soak else "60"),
+                    REPOSITORY)]
+
+
 def simulation(soak):
     profile = ("--release",) if soak else ()
     environment = {"HELENUS_SOAK": "1"} if soak else {}
@@ -115,6 +120,7 @@ SUITES = [
     Suite("metrics", "every number of /metrics moves when it should",
           fixed(places.python(), TESTS / "metrics" / "run.py", "--binary", places.binary()),
           ("binary", "venv"), directory=TESTS / "metrics"),
+    Suite("memory", "a node written to without a pause stays within its memory", memory, ("binary",)),
     Suite("hostile", "a node stays up and serves others under hostile clients", hostile, ("binary",)),
     Suite("demo", "the main job in small, with a kill in the middle",
           fixed(OWN_PYTHON, TESTS / "demo" / "run.py", "--small", "--binary", places.binary()),

@@ -23,7 +23,7 @@ use crate::error::{QueryError, Result, ensure, invalid};
 use crate::execution::Execution;
 use crate::modify::{BatchKind, BatchStatementRef, ModifyPlan, execute_batch};
 use crate::outcome::{PreparedOutcome, QueryOutcome, QueryResult, Session};
-use crate::registry::{Life, PreparedEntry, PreparedId, PreparedRegistry, prepared_id};
+use crate::registry::{Life, PreparedEntry, PreparedId, PreparedRegistry, prepared_id, statement_bytes};
 use crate::select::{empty_metadata_id, plain_metadata_id};
 use crate::stored::{self, Changes, Preloaded};
 use crate::terms::{Bind, Value};
@@ -168,6 +168,7 @@ impl QueryProcessor {
     fn entry(&self, text: &str, keyspace: Option<&str>, logged: Option<&str>, compiled: &Compiled) -> PreparedEntry {
         PreparedEntry {
             text: text.into(),
+            bytes: statement_bytes(text),
             session_keyspace: keyspace.map(Box::from),
             logged_keyspace: logged.map(Box::from),
             statement_keyspace: compiled.keyspace.clone(),
@@ -475,6 +476,7 @@ impl PreparedEntry {
     fn of_text() -> Self {
         Self {
             text: Arc::default(),
+            bytes: 0,
             session_keyspace: None,
             logged_keyspace: None,
             statement_keyspace: None,

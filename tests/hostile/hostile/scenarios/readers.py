@@ -9,6 +9,7 @@ from ..world import MEMORY_BYTES, MIB, grown
 
 BLOB_BYTES = MIB
 MUTE, SLOW = 40, 10
+CROWD = 300
 
 #: A few requests of 1 MiB each may be under way for every connection when it is noticed that the client does not read.
 BYTES_PER_CONNECTION = 8 * MIB
@@ -59,6 +60,36 @@ def clients_that_do_not_read_hold_little(world):
                  f"{node.open_files()} open files, {files} before")
     wait_for(lambda: node.rss_bytes() < before + SLACK_BYTES, 5)
     report.note(f"resident {grown(before, node.peak_bytes)} at the peak, {node.rss_bytes() / MIB:.0f} MiB once they are gone")
+
+
+def more_slow_readers_than_memory_are_cut_off(world):
+    """What they ask for is several times what the node may use; half of them read a byte a second to look alive."""
+    report, node = world.report, world.node
+    world.bystander.take()
+    clients = [world.connect(3 + number % 3, receive_bytes=4096, timeout_secs=30) for number in range(CROWD)]
+    for client in clients:
+        request = client.request(QUERY, bodies.query(client.version, "SELECT b FROM hostile.b WHERE k = 1"), 9)
+        client.socket.settimeout(0)
+        try:
+            client.socket.send(request * 10)
+        except OSError:
+            pass
+    before = node.reset_peak()
+    until = time.monotonic() + world.seconds
+    while time.monotonic() < until:
+        for client in clients[::2]:
+            try:
+                client.socket.recv(1)
+            except OSError:
+                pass
+        time.sleep(1)
+    report.check(f"{CROWD * 10} answers of 1 MiB that {CROWD} clients do not read", node.peak_bytes < MEMORY_BYTES * 1.1,
+                 f"{grown(before, node.peak_bytes)} at the peak")
+    _, problems = world.bystander.take()
+    report.check("others are served beside the crowd", not problems, problems[:2])
+    report.note(f"resident {grown(before, node.peak_bytes)} at the peak")
+    for client in clients:
+        client.close()
 
 
 def endless_small_requests_without_reading_stop_being_read(world):
@@ -143,5 +174,5 @@ def wait_for(is_so, seconds):
     return True
 
 
-SCENARIOS = [clients_that_do_not_read_hold_little, endless_small_requests_without_reading_stop_being_read,
+SCENARIOS = [clients_that_do_not_read_hold_little, more_slow_readers_than_memory_are_cut_off, endless_small_requests_without_reading_stop_being_read,
              an_answer_larger_than_the_memory_is_refused, half_sent_requests_hold_nothing_up, connections_that_end_in_the_middle_leave_nothing]
