@@ -2,6 +2,7 @@
 """A node that is written to as fast as it can stays within its memory: resident size below --memory and a tenth.
 
     tests/memory/run.py [--binary target/debug/helenus] [--seconds 60] [--memory 256] [--writers 4] [--set NAME=VALUE]
+                        [--watch SECONDS]
 
 Starts a node of its own and writers as processes of their own, each with many requests under way on several connections.
 They write different things, because each kind has its own share of overhead in a memtable: large values, tiny rows in
@@ -15,11 +16,10 @@ import itertools
 import multiprocessing
 import os
 import random
-import shutil
 import struct
 import sys
-import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -28,10 +28,13 @@ sys.path[:0] = [str(HERE.parent / "hostile"), str(HERE.parent / "conformance")]
 
 from hostile import bodies  # noqa: E402
 from hostile.client import EXECUTE, PREPARE, RESULT, Client, Closed, Silent  # noqa: E402
-from hostile.node import Node  # noqa: E402
+from hostile.node import Node, free_port  # noqa: E402
 from hostile.report import Report  # noqa: E402
 
 MIB = 1 << 20
+
+#: Gauges of /metrics that are parts of the resident size.
+SHOWN = ("helenus_request_memory_bytes", "helenus_memtable_bytes", "helenus_chunk_cache_bytes", "helenus_sstable_memory_bytes")
 TOLERANCE = 1.1
 IN_FLIGHT = 128
 CONNECTIONS = 2
@@ -145,6 +148,29 @@ def peak_bytes(node):
     return 0
 
 
+def cpu_seconds(node):
+    """Of the process, so far."""
+    fields = Path(f"/proc/{node.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def breakdown(node):
+    """What the node and the kernel say of its memory, in MiB."""
+    sums = {}
+    try:
+        text = urllib.request.urlopen(f"http://127.0.0.1:{node.admin_port}/metrics", timeout=5).read().decode()
+    except OSError as error:
+        return f"no metrics: {error}"
+    for line in text.splitlines():
+        name, _, number = line.partition(" ") if "{" not in line else (line[:line.index("{")], "", line.rsplit(" ", 1)[1])
+        if name in SHOWN:
+            sums[name] = sums.get(name, 0) + float(number)
+    status = Path(f"/proc/{node.process.pid}/status").read_text().splitlines()
+    kernel = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in status if line.startswith("Rss")}
+    words = [f"{name.removeprefix('helenus_').removesuffix('_bytes')} {number / MIB:.0f}" for name, number in {**kernel, **sums}.items()]
+    return ", ".join(words)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     default = os.environ.get("HELENUS_BINARY", HERE.parent.parent / "target" / "debug" / "helenus")
@@ -153,11 +179,12 @@ def main():
     parser.add_argument("--memory", type=int, default=256, help="of the node, in MiB")
     parser.add_argument("--writers", type=int, default=len(WORKLOADS), help="processes")
     parser.add_argument("--set", action="append", default=[], help="a setting of the node, name=value")
+    parser.add_argument("--watch", type=float, default=0, help="print what the memory is made of every so many seconds")
     options = parser.parse_args()
     report = Report()
     report.scenario = "memory"
     limit = int(options.memory * MIB * TOLERANCE)
-    node = Node(options.binary, options.set, ["--memory", f"{options.memory}MiB"])
+    node = Node(options.binary, options.set, ["--memory", f"{options.memory}MiB"], admin_port=free_port())
     with node:
         idle = node.rss_bytes()
         with Client(node.port, timeout_secs=60).established() as client:
@@ -172,19 +199,23 @@ def main():
         while time.time() < until and node.is_alive():
             time.sleep(min(1, max(0.01, until - time.time())))
             samples.append(node.rss_bytes())
+            if options.watch and len(samples) % max(1, int(options.watch)) == 0:
+                report.note(breakdown(node))
+        made_of = breakdown(node) if node.is_alive() else ""
         outcomes = [results.get(timeout=120) for _ in writers]
         for writer in writers:
             writer.join()
         report.check("the node is alive", node.is_alive(), node.log_text()[-1500:])
         if not node.is_alive():
             return finish(report)
-        peak = peak_bytes(node)
+        peak, cpu = peak_bytes(node), cpu_seconds(node)
         for name, written, refused, problem in sorted(outcomes):
             report.check(f"writing {name}: {written / options.seconds:.0f} a second, {refused} refused", written and problem is None, problem)
+        micros = 1e6 * cpu / max(1, sum(outcome[1] for outcome in outcomes))
         samples.sort()
         report.note(f"idle {idle / MIB:.0f} MiB, median {samples[len(samples) // 2] / MIB:.0f} MiB, peak {peak / MIB:.0f} MiB "
-                    f"of {options.memory} MiB")
-        report.check(f"resident size under writes is below {limit / MIB:.0f} MiB", peak < limit, f"{peak / MIB:.0f} MiB")
+                    f"of {options.memory} MiB, {micros:.0f} us of CPU a write")
+        report.check(f"resident size under writes is below {limit / MIB:.0f} MiB", peak < limit, f"{peak / MIB:.0f} MiB; in the end {made_of}")
         complaints = node.complaints()
         report.check("the log shows no defect", not complaints, complaints[:3])
         node.process.kill()

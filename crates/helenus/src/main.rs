@@ -1,14 +1,13 @@
 //! The one binary: nothing but the command line.
 
+mod allocator;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use helenus_server::config::{Layers, units};
 use helenus_server::{Build, StartError};
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUILD: Build = Build { version: env!("CARGO_PKG_VERSION"), commit: env!("HELENUS_COMMIT") };
 
@@ -72,6 +71,7 @@ struct Start {
 }
 
 fn main() -> ExitCode {
+    allocator::give_back_soon();
     match Arguments::parse().command {
         Command::Start(start) => run(*start),
         Command::Nodetool(command) => helenus_tools::nodetool::run(&command),

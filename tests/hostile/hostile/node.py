@@ -23,16 +23,16 @@ def free_port(address="127.0.0.1"):
         return probe.getsockname()[1]
 
 
-def command(binary, directory, port, settings=(), extra=(), address="127.0.0.1"):
+def command(binary, directory, port, settings=(), extra=(), address="127.0.0.1", admin_port=0):
     words = [str(binary), "start", "--data-dir", str(directory), "--address", address, "--cql-port", str(port),
-             "--admin-port", "0", "--set", "native_shard_aware_transport_port=0"]
+             "--admin-port", str(admin_port), "--set", "native_shard_aware_transport_port=0"]
     for setting in settings:
         words += ["--set", setting]
     return words + list(extra)
 
 
 class Node:
-    def __init__(self, binary, settings=(), extra=(), address="127.0.0.1"):
+    def __init__(self, binary, settings=(), extra=(), address="127.0.0.1", admin_port=0):
         self.binary = binary
         self.settings = settings
         self.extra = extra
@@ -41,6 +41,7 @@ class Node:
         self.directory = self.root / "data"
         self.log_path = self.root / "log"
         self.port = free_port()
+        self.admin_port = admin_port
         self.process = None
         self.peak_bytes = 0
 
@@ -55,7 +56,7 @@ class Node:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def start(self):
-        words = command(self.binary, self.directory, self.port, self.settings, self.extra, self.address)
+        words = command(self.binary, self.directory, self.port, self.settings, self.extra, self.address, self.admin_port)
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         skipped = self.log_text().count("\nready:")
