@@ -181,9 +181,13 @@ impl EnvelopeDecoder {
         }
         let error = ProtocolError::UnsupportedVersion { number };
         if ProtocolVersion::V3.number() <= number {
-            // The length of an unknown version's header is unknown too: what has come is dropped, as Cassandra does.
+            if input.len() < STREAM_END {
+                return Ok(None);
+            }
+            // Its stream is taken to stand where ours does; what has come beyond is dropped, as Cassandra does.
+            let stream = stream_of(input);
             input.clear();
-            return Err(self.reject(0, error));
+            return Err(self.reject(stream, error));
         }
         if input.len() < OLD_HEADER_BYTES {
             return Ok(None);
@@ -239,7 +243,10 @@ impl EnvelopeDecoder {
     }
 }
 
-/// `input` has at least a header.
+/// Where the stream's bytes end.
+const STREAM_END: usize = 4;
+
+/// `input` has at least [`STREAM_END`] bytes.
 pub(crate) fn stream_of(input: &[u8]) -> i16 {
     i16::from_be_bytes([input[2], input[3]])
 }
@@ -294,7 +301,7 @@ mod tests {
     fn unknown_versions_are_refused_as_cassandra_refuses_them() {
         let text = "Invalid or unsupported protocol version (66); supported versions are (3/v3, 4/v4, 5/v5, 6/v6-beta)";
         let refusal = check_refused(&[66, 0, 0, 5, 5, 0, 0, 0, 0], text);
-        assert_eq!((refusal.stream, refusal.reply), (0, ReplyForm::Version(ProtocolVersion::V5)));
+        assert_eq!((refusal.stream, refusal.reply), (5, ReplyForm::Version(ProtocolVersion::V5)));
         let text = "Invalid or unsupported protocol version (2); supported versions are (3/v3, 4/v4, 5/v5, 6/v6-beta)";
         let refusal = check_refused(&[2, 0, 5, 5, 0, 0, 0, 0], text);
         assert_eq!((refusal.stream, refusal.reply), (5, ReplyForm::Old { version: 2 }));

@@ -11,6 +11,7 @@
 //!
 //! The main thread moves the node from phase to phase once every shard has reported; see `start`.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use helenus_cluster::{Boot, Cluster, ShardPort, Topology};
 use helenus_env::{Env, MemoryBudget, Receiver, Sender, ShardContext};
-use helenus_protocol::{Event, SchemaChange};
+use helenus_protocol::Event;
 use helenus_query::{QueryConfig, QueryProcessor};
 use helenus_schema::SchemaSnapshot;
 use helenus_storage::{RequestContext, Storage, StorageConfig};
@@ -64,9 +65,6 @@ pub struct ShardPlan {
     pub connections: Receiver<Accepted>,
     /// Every shard's, for shard 0, which accepts.
     pub all_connections: Vec<Sender<Accepted>>,
-    /// Where schema changes that another shard made arrive, so that this shard's clients hear of them.
-    pub events: Receiver<Event>,
-    pub all_events: Vec<Sender<Event>>,
     /// What the admin API asks of this shard.
     pub jobs: Receiver<ServerJob>,
     pub links: ServerLinks,
@@ -86,7 +84,6 @@ pub(crate) struct ShardServer {
     pub metrics: ShardMetrics,
     /// All shards' servers, for what is shown of the whole node.
     pub links: ServerLinks,
-    all_events: Vec<Sender<Event>>,
 }
 
 /// Runs a shard to its end. A failure is reported and ends it.
@@ -101,7 +98,7 @@ pub async fn run(context: ShardContext, plan: ShardPlan) {
 
 async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String> {
     let ShardContext { shard, shard_count, env } = context;
-    let ShardPlan { node, reports, mut connections, mut events, mut jobs, .. } = plan;
+    let ShardPlan { node, reports, mut connections, mut jobs, .. } = plan;
     let mut phase = node.phase();
     let report = async |report: Report| drop(reports.send(report).await);
 
@@ -139,14 +136,9 @@ async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String
     if stopping() {
         return storage.shutdown(false).await.map_err(|error| chain(&error));
     }
-    let server = start_server(env.clone(), shard_count, &node, cluster, processor, plan.links, plan.all_events)?;
+    let server = start_server(env.clone(), shard_count, &node, cluster, processor, plan.links)?;
+    publish_schema_changes(&server);
     virtual_tables::register(&server);
-    let event_server = Rc::clone(&server);
-    let event_task = env.spawn("publish events", async move {
-        while let Some(event) = events.recv().await {
-            events::publish(&event_server.clients, &event);
-        }
-    });
     let job_server = Rc::clone(&server);
     let job_task = env.spawn("take administration's jobs", async move {
         while let Some(job) = jobs.recv().await {
@@ -182,7 +174,6 @@ async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String
     if env.timeout(CONNECTIONS_LIMIT, none_left).await.is_err() {
         tracing::warn!(connections = server.clients.count(), "connections were cut off by the stop");
     }
-    event_task.stop().await;
     node.shard_drained();
     report(Report::Drained).await;
 
@@ -225,6 +216,19 @@ async fn recall_prepared(
     Ok(())
 }
 
+/// Every shard adopts a change before it is acknowledged, so clients hear of it before the one that asked, as with Cassandra.
+fn publish_schema_changes(server: &Rc<ShardServer>) {
+    let before = RefCell::new(server.cluster.schema());
+    let listener = Rc::downgrade(server);
+    server.cluster.on_schema_change(Box::new(move |after| {
+        let before = before.replace(Arc::clone(after));
+        let Some(server) = listener.upgrade() else { return };
+        for change in events::schema_changes(&before, after) {
+            events::publish(&server.clients, &Event::Schema(change));
+        }
+    }));
+}
+
 fn start_server(
     env: Env,
     shard_count: u32,
@@ -232,7 +236,6 @@ fn start_server(
     cluster: Rc<Cluster>,
     processor: Rc<QueryProcessor>,
     links: ServerLinks,
-    all_events: Vec<Sender<Event>>,
 ) -> Result<Rc<ShardServer>, String> {
     let reserve = node.config.memory.requests / u64::from(shard_count) / MEMORY_RESERVE_SHARE;
     let memory = MemoryBudget::new(Arc::clone(&node.memory), reserve).map_err(|error| error.to_string())?;
@@ -247,7 +250,6 @@ fn start_server(
         clients: Clients::default(),
         metrics: ShardMetrics::default(),
         links,
-        all_events,
     }))
 }
 
@@ -275,17 +277,6 @@ impl ShardServer {
             StatementKind::Schema | StatementKind::Other => requests.other,
         };
         limit.min(requests.longest)
-    }
-
-    /// Tells registered clients of all shards; this shard's before it returns.
-    pub fn publish_schema_change(&self, change: &SchemaChange) {
-        let event = Event::Schema(change.clone());
-        events::publish(&self.clients, &event);
-        for (shard, sender) in (0u32..).zip(&self.all_events) {
-            if shard != self.shard && sender.try_send(event.clone()).is_err() {
-                tracing::warn!(shard, "clients of a shard were not told of a schema change: its queue is full");
-            }
-        }
     }
 }
 

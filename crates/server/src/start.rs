@@ -41,9 +41,6 @@ pub struct Build {
 /// Connections that wait for their shard to take them over.
 const ACCEPTED_QUEUE: usize = 256;
 
-/// Schema changes that wait to be published by a shard.
-const EVENT_QUEUE: usize = 1024;
-
 /// Each phase of a stop takes this long at most; the parts within have shorter limits of their own.
 const DRAIN_LIMIT: Duration = Duration::from_millis(4_500);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
@@ -286,19 +283,16 @@ fn start_shards(
     let (links, jobs) = ServerLinks::connect(count);
     let (report_sender, reports) = Mailbox::bounded(4 * count as usize + 4);
     let mut connection_senders = Vec::new();
-    let mut event_senders = Vec::new();
     let mut receivers = Vec::new();
     for _ in 0..count {
         let (connection_sender, connections) = Mailbox::bounded(ACCEPTED_QUEUE);
-        let (event_sender, events) = Mailbox::bounded(EVENT_QUEUE);
         connection_senders.push(connection_sender);
-        event_senders.push(event_sender);
-        receivers.push((connections, events));
+        receivers.push(connections);
     }
     let mut boot = Some(boot);
     let mut listeners = Some(listeners);
     let mut plans = Vec::new();
-    for ((port, jobs), (connections, events)) in ports.into_iter().zip(jobs).zip(receivers) {
+    for ((port, jobs), connections) in ports.into_iter().zip(jobs).zip(receivers) {
         let is_first = plans.is_empty();
         plans.push(Some(ShardPlan {
             node: Arc::clone(node),
@@ -310,8 +304,6 @@ fn start_shards(
             listeners: listeners.take(),
             connections,
             all_connections: if is_first { connection_senders.clone() } else { Vec::new() },
-            events,
-            all_events: event_senders.clone(),
             jobs,
             links: links.clone(),
             reports: report_sender.clone(),

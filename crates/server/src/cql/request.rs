@@ -140,11 +140,7 @@ fn answer(connection: &Connection, header: EnvelopeHeader, tracing_id: Option<Uu
         QueryResult::Void => ResultBody::Void,
         QueryResult::Rows(rows) => ResultBody::Rows(rows),
         QueryResult::SetKeyspace(keyspace) => ResultBody::SetKeyspace(keyspace),
-        QueryResult::SchemaChange(change) => {
-            // Registered clients hear of it before the one that asked, as with Cassandra.
-            connection.server.publish_schema_change(&change);
-            ResultBody::SchemaChange(change)
-        }
+        QueryResult::SchemaChange(change) => ResultBody::SchemaChange(change),
         QueryResult::Prepared(prepared) => ResultBody::Prepared(prepared),
     };
     let message = ResponseMessage { response: Response::Result(result), extras };
