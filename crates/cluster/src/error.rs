@@ -25,6 +25,12 @@ pub enum ClusterError {
     #[error("Operation timed out - received only {received} responses.")]
     Timeout { consistency: Consistency, received: usize, required: usize, data_present: bool },
 
+    /// Definite: a conditional write found its partition taken for too long.
+    #[error(
+        "CAS operation timed out: received 0 of {required} required responses after {contentions} contention retries"
+    )]
+    Contention { serial: Consistency, required: usize, contentions: u16 },
+
     /// Definite for reads, unknown for writes: a replica failed. Wording and code follow from the cause.
     #[error(transparent)]
     Replica(#[from] StorageError),

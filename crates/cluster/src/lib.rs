@@ -18,7 +18,7 @@ pub mod virtual_tables;
 pub use boot::{Boot, Founding};
 pub use cluster::{Cluster, SchemaListener};
 pub use consistency::Consistency;
-pub use coordinator::{Decision, WriteKind, replay_batchlog};
+pub use coordinator::{CompareAndSet, Decision, WriteKind, replay_batchlog};
 pub use error::ClusterError;
 pub use metadata::Role;
 pub use metrics::ClusterMetrics;

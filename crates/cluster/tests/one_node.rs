@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use helenus_cluster::{
-    Boot, Cluster, ClusterError, Consistency, Decision, Founding, NodeAddress, ShardPort, Topology, WriteKind,
-    replay_batchlog,
+    Boot, Cluster, ClusterError, CompareAndSet, Consistency, Decision, Founding, NodeAddress, ShardPort, Topology,
+    WriteKind, replay_batchlog,
 };
 use helenus_data::read::{
     ColumnSelection, KeyRange, ReadCommand, ReadLimits, ReadPosition, ReadResult, ReadTarget, RowFilter,
@@ -22,6 +23,9 @@ use helenus_types::CqlType;
 use uuid::Uuid;
 
 const VALUE: ColumnId = ColumnId(1);
+
+const AGREED: CompareAndSet =
+    CompareAndSet { serial: Consistency::Serial, commit: Consistency::One, contention: Duration::from_secs(10) };
 
 /// Runs `scenario` on shard 0 of a node with `shard_count` shards over `directory`, then stops it.
 fn run_node<F>(directory: &Path, shard_count: u32, scenario: impl FnOnce(Rc<Cluster>) -> F + Send + 'static)
@@ -243,10 +247,7 @@ fn conditional_writes_of_one_partition_happen_one_after_the_other() {
                     row.add_cell(VALUE, Cell::live(timestamp, Blob::from(next.to_be_bytes())));
                     Ok(Decision::Apply(vec![mutation], ()))
                 };
-                cluster
-                    .compare_and_set(&context, Consistency::Serial, Consistency::One, command, increment)
-                    .await
-                    .expect("applied");
+                cluster.compare_and_set(&context, AGREED, command, increment).await.expect("applied");
             }));
         }
         for mut task in waiting {
@@ -255,6 +256,26 @@ fn conditional_writes_of_one_partition_happen_one_after_the_other() {
         let command = read(ReadTarget::Partition(key(1)), u64::MAX, None);
         let result = cluster.read(&context, Consistency::One, command).await.expect("read");
         assert_eq!(values(&result), [(1, 20)]);
+    });
+}
+
+#[test]
+fn a_conditional_write_waits_only_so_long_for_others_of_its_partition() {
+    let (_guard, directory) = data_directory();
+    run_node(&directory, 1, |cluster| async move {
+        create_schema(&cluster).await;
+        let held = cluster.storage().lock_partition(table().id, &key(1)).await;
+        let context = RequestContext::internal(cluster.schema());
+        let attempt = async || {
+            let command = read(ReadTarget::Partition(key(1)), u64::MAX, None);
+            let terms = CompareAndSet { contention: Duration::from_millis(5), ..AGREED };
+            let write = |_: &ReadResult, _| Ok::<_, ClusterError>(Decision::Apply(vec![put(&cluster, 1, 7)], ()));
+            cluster.compare_and_set(&context, terms, command, write).await
+        };
+        let refused = attempt().await.expect_err("the partition is taken");
+        assert!(matches!(refused, ClusterError::Contention { required: 1, .. }), "{refused}");
+        drop(held);
+        attempt().await.expect("nobody is in the way");
     });
 }
 

@@ -9,13 +9,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tracing::{error, warn};
+use tracing::{debug, error, warn};
 
 use crate::clock::Instant;
 use crate::environment::Env;
 
 /// A request should cost well below a millisecond of its shard; two are noticed by everybody who waits behind it.
 const SLOW_POLL: Duration = Duration::from_millis(2);
+
+/// Clients feel it.
+const SLOW_POLL_WARN: Duration = Duration::from_millis(100);
 
 /// One line a second and shard: enough to find the culprit, not enough to become one.
 const SLOW_POLL_LOG_INTERVAL: Duration = Duration::from_secs(1);
@@ -147,7 +150,13 @@ impl PollWatch {
         let logged_at = Instant::from_nanos(self.logged_at_nanos.load(Ordering::Relaxed));
         if logged_at == Instant::ZERO || SLOW_POLL_LOG_INTERVAL <= ended - logged_at {
             self.logged_at_nanos.store(ended.as_nanos(), Ordering::Relaxed);
-            warn!(task = name, ?took, slow_count = self.slow_count(), "a task held up its shard");
+            let slow_count = self.slow_count();
+            // A few milliseconds are for whoever works on the code; only what clients feel is for the operator.
+            if SLOW_POLL_WARN <= took {
+                warn!(task = name, ?took, slow_count, "a task held up its shard");
+            } else {
+                debug!(task = name, ?took, slow_count, "a task held up its shard");
+            }
         }
     }
 

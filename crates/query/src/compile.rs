@@ -10,6 +10,7 @@ use helenus_schema::{SchemaSnapshot, Table};
 use helenus_storage::RequestContext;
 use helenus_types::value;
 
+use crate::config::TimeLimits;
 use crate::ddl::keyspace_of;
 use crate::error::{QueryError, Result, invalid};
 use crate::modify::{BatchKind, BatchPlan, ModifyPlan, PlanTarget};
@@ -135,12 +136,20 @@ impl Compiled {
         })
     }
 
-    /// The context under which it runs: the statement's own timeout may bring the deadline nearer, never push it away.
+    /// The context under which it runs: what the statement does, and its own timeout, may bring the deadline nearer, never
+    /// push it away.
     #[must_use]
-    pub fn with_timeout(&self, env: &Env, mut context: RequestContext) -> RequestContext {
-        if let Some(timeout) = self.timeout {
-            context.deadline = context.deadline.min(env.monotonic() + timeout);
-        }
+    pub fn with_timeout(&self, env: &Env, limits: &TimeLimits, mut context: RequestContext) -> RequestContext {
+        let limit = match &self.plan {
+            Plan::Select(plan) if plan.is_range() => limits.range,
+            Plan::Select(_) => limits.read,
+            Plan::Modify(plan) if plan.table.is_counter() => limits.counter,
+            Plan::Batch(plan) if plan.kind == BatchKind::Counter => limits.counter,
+            Plan::Modify(_) | Plan::Batch(_) => limits.write,
+            Plan::Other(_) => return context,
+        };
+        let limit = self.timeout.map_or(limit, |timeout| timeout.min(limit));
+        context.deadline = context.deadline.min(env.monotonic() + limit);
         context
     }
 

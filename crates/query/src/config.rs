@@ -1,7 +1,38 @@
 //! Query configuration: thresholds of `cassandra.yaml` that this room watches.
 
+use std::time::Duration;
+
+/// How long statements may take, by what they do; the server's own limit may be shorter.
+#[derive(Clone, Debug)]
+pub struct TimeLimits {
+    /// `read_request_timeout`: of named partitions.
+    pub read: Duration,
+    /// `range_request_timeout`.
+    pub range: Duration,
+    /// `write_request_timeout`.
+    pub write: Duration,
+    /// `counter_write_request_timeout`.
+    pub counter: Duration,
+    /// `cas_contention_timeout`: how long a conditional write waits for others of its partition.
+    pub contention: Duration,
+}
+
+/// Cassandra 5.0's defaults.
+impl Default for TimeLimits {
+    fn default() -> Self {
+        Self {
+            read: Duration::from_secs(5),
+            range: Duration::from_secs(10),
+            write: Duration::from_secs(2),
+            counter: Duration::from_secs(5),
+            contention: Duration::from_millis(1_800),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct QueryConfig {
+    pub time_limits: TimeLimits,
     /// `batch_size_warn_threshold`.
     pub batch_warn_bytes: usize,
     /// `batch_size_fail_threshold`.
@@ -18,6 +49,7 @@ pub struct QueryConfig {
 impl Default for QueryConfig {
     fn default() -> Self {
         Self {
+            time_limits: TimeLimits::default(),
             batch_warn_bytes: 5 * 1024,
             batch_fail_bytes: 50 * 1024,
             unlogged_batch_partitions_warn: 10,

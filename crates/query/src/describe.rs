@@ -288,8 +288,11 @@ fn cluster(context: &DescribeContext<'_>) -> Rows {
     let identity = &context.topology.identity;
     let address = &context.topology.address;
     let mut columns = vec![("cluster", CqlType::Text), ("partitioner", CqlType::Text), ("snitch", CqlType::Text)];
-    let mut cells =
-        vec![identity.cluster_name.clone().into_bytes(), b"Murmur3Partitioner".to_vec(), b"DynamicEndpointSnitch".to_vec()];
+    let mut cells = vec![
+        identity.cluster_name.clone().into_bytes(),
+        b"Murmur3Partitioner".to_vec(),
+        b"DynamicEndpointSnitch".to_vec(),
+    ];
     if context.keyspace.is_some_and(|keyspace| !is_system(keyspace)) {
         let owners = CqlType::List { element: Arc::new(CqlType::Text), frozen: true };
         let ranges = CqlType::Map { key: Arc::new(CqlType::Text), value: Arc::new(owners), frozen: true };

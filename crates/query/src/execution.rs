@@ -68,6 +68,7 @@ impl<'x> Execution<'x> {
             serial_consistency: self.serial_consistency,
             timestamp: own.unwrap_or_else(|| self.processor.cluster.env().next_timestamp_micros()),
             now_secs: self.now_secs(),
+            contention: self.processor.config.time_limits.contention,
         }
     }
 

@@ -21,7 +21,7 @@ mod select;
 mod stored;
 mod terms;
 
-pub use config::QueryConfig;
+pub use config::{QueryConfig, TimeLimits};
 pub use error::{QueryError, Result};
 pub use outcome::{PreparedOutcome, QueryOutcome, QueryResult, Session};
 pub use processor::QueryProcessor;

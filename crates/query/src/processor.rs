@@ -69,7 +69,7 @@ impl QueryProcessor {
         context.trace.record(env, || format!("Parsing {text}"));
         let compiled = Compiled::of_text(&context.schema, env, text, keyspace).await?;
         context.trace.record(env, || "Preparing statement".to_owned());
-        let context = compiled.with_timeout(env, context);
+        let context = compiled.with_timeout(env, &self.config.time_limits, context);
         let values = ordered_values(&compiled, &parameters.values);
         ensure!(values.len() == compiled.marker_count(), "Invalid amount of bind variables");
         let execution = Execution::new(self, session, keyspace, &context, parameters)?;
@@ -234,7 +234,7 @@ impl QueryProcessor {
         let prepared = self.plan(id, &context).await?;
         let PreparedPlan { entry, compiled } = &*prepared;
         context.trace.record(self.cluster.env(), || "Executing prepared statement".to_owned());
-        let context = compiled.with_timeout(self.cluster.env(), context);
+        let context = compiled.with_timeout(self.cluster.env(), &self.config.time_limits, context);
         let mut warnings = Vec::new();
         if !entry.is_fully_qualified
             && !entry.is_batch
@@ -287,8 +287,16 @@ impl QueryProcessor {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn batch(&self, session: &mut Session, batch: &Batch, context: RequestContext) -> Result<QueryOutcome> {
+    pub async fn batch(
+        &self,
+        session: &mut Session,
+        batch: &Batch,
+        mut context: RequestContext,
+    ) -> Result<QueryOutcome> {
         let env = self.cluster.env();
+        let limits = &self.config.time_limits;
+        let limit = if batch.kind == MessageBatchKind::Counter { limits.counter } else { limits.write };
+        context.deadline = context.deadline.min(env.monotonic() + limit);
         let parameters = &batch.parameters;
         let mut plans: Vec<(Rc<PreparedPlan>, Values<'_>)> = Vec::with_capacity(batch.queries.len());
         for query in &batch.queries {

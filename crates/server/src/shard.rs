@@ -20,7 +20,7 @@ use std::time::Duration;
 use helenus_cluster::{Boot, Cluster, ShardPort, Topology};
 use helenus_env::{Env, MemoryBudget, Receiver, Sender, ShardContext};
 use helenus_protocol::Event;
-use helenus_query::{QueryConfig, QueryProcessor};
+use helenus_query::{QueryConfig, QueryProcessor, TimeLimits};
 use helenus_schema::SchemaSnapshot;
 use helenus_storage::{RequestContext, Storage, StorageConfig};
 
@@ -257,6 +257,13 @@ fn query_config(node: &Node) -> QueryConfig {
     let requests = &node.config.requests;
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     QueryConfig {
+        time_limits: TimeLimits {
+            read: requests.read,
+            range: requests.range,
+            write: requests.write,
+            counter: requests.counter,
+            contention: requests.conditional,
+        },
         batch_warn_bytes: bytes(requests.batch_warn_bytes),
         batch_fail_bytes: bytes(requests.batch_fail_bytes),
         unlogged_batch_partitions_warn: bytes(requests.unlogged_batch_warn_partitions),
@@ -266,11 +273,11 @@ fn query_config(node: &Node) -> QueryConfig {
 }
 
 impl ShardServer {
-    /// How long a request may take.
+    /// How long a request may take, before it is known whether it reads one partition or many, or adds to counters.
     pub fn time_limit(&self, kind: StatementKind) -> Duration {
         let requests = &self.node.config.requests;
         let limit = match kind {
-            // Whether it reads one partition or many is known later; the longer limit is the safe one.
+            // The query's own limit comes with its plan.
             StatementKind::Read => requests.read.max(requests.range),
             StatementKind::Write | StatementKind::Batch => requests.write.max(requests.counter),
             StatementKind::Truncate => return requests.truncate,

@@ -105,3 +105,28 @@ def test_system_keyspaces_are_part_of_the_schema(cluster, session):
             "triggers", "dropped_columns"} <= set(keyspaces["system_schema"].tables)
     assert {"sessions", "events"} <= set(keyspaces["system_traces"].tables)
     assert keyspaces["system_views"].virtual and "clients" in keyspaces["system_views"].tables
+
+
+def test_events_tell_everything_that_went_or_changed_with_what_was_asked(session, events):
+    """The tables that use a changed type, what a dropped keyspace held; nothing where nothing changed."""
+    keyspace = "drivers_python_events"
+    session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
+    statements = [
+        (f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}", ["CREATED KEYSPACE"]),
+        (f"CREATE TYPE {keyspace}.inner (a int)", ["CREATED TYPE inner"]),
+        (f"CREATE TYPE {keyspace}.outer (x frozen<inner>)", ["CREATED TYPE outer"]),
+        (f"CREATE TABLE {keyspace}.one (k int PRIMARY KEY, v frozen<outer>)", ["CREATED TABLE one"]),
+        (f"CREATE TABLE {keyspace}.two (k int PRIMARY KEY)", ["CREATED TABLE two"]),
+        (f"ALTER TYPE {keyspace}.inner ADD b int", ["UPDATED TYPE inner", "UPDATED TYPE outer", "UPDATED TABLE one"]),
+        (f"ALTER TABLE {keyspace}.two WITH comment = ''", []),
+        (f"ALTER KEYSPACE {keyspace} WITH durable_writes = true", []),
+        (f"ALTER TABLE {keyspace}.two ADD v int", ["UPDATED TABLE two"]),
+        (f"DROP TABLE {keyspace}.two", ["DROPPED TABLE two"]),
+        (f"DROP KEYSPACE {keyspace}", ["DROPPED TABLE one", "DROPPED TYPE inner", "DROPPED TYPE outer", "DROPPED KEYSPACE"]),
+    ]
+    for statement, expected in statements:
+        session.execute(statement)
+        for change in expected:
+            event = next_event(events, keyspace)
+            found = [event["change_type"], event["target_type"], event.get("table") or event.get("type")]
+            assert " ".join(filter(None, found)) == change, statement

@@ -4,6 +4,7 @@
 //! that was read, in one critical section.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use helenus_data::Mutation;
 use helenus_data::read::{ReadCommand, ReadResult, ReadTarget};
@@ -15,6 +16,7 @@ use helenus_types::token::Token;
 use crate::cluster::Cluster;
 use crate::consistency::Consistency;
 use crate::error::ClusterError;
+use crate::metrics::ClusterMetrics;
 use crate::shard_port::ShardRequest;
 
 /// What the statement makes of the current rows.
@@ -25,29 +27,50 @@ pub enum Decision<R> {
     Reject(R),
 }
 
+/// How a compare and set is agreed.
+#[derive(Clone, Copy, Debug)]
+pub struct CompareAndSet {
+    /// The level of the agreement.
+    pub serial: Consistency,
+    /// That of the write.
+    pub commit: Consistency,
+    /// How long to wait for others of the partition.
+    pub contention: Duration,
+}
+
 impl Cluster {
     /// Reads by `command` (one partition), asks `decide` with the rows and the timestamp that a write would carry, and
-    /// writes what it answers. `serial` is the level of the agreement, `commit` that of the write.
+    /// writes what it answers.
     ///
     /// # Errors
     /// See [`ClusterError`], or what `decide` answers; after an error of `decide` nothing was written.
     pub async fn compare_and_set<R, E>(
         &self,
         context: &RequestContext,
-        serial: Consistency,
-        commit: Consistency,
+        terms: CompareAndSet,
         command: ReadCommand,
         decide: impl FnOnce(&ReadResult, i64) -> Result<Decision<R>, E>,
     ) -> Result<R, E>
     where
         E: From<ClusterError>,
     {
+        let CompareAndSet { serial, commit, contention } = terms;
         let table = command.table;
         let ReadTarget::Partition(key) = command.target.clone() else {
             return Err(E::from(ClusterError::UnknownTable));
         };
         self.check_available(serial.of_agreement(), table, key.token())?;
-        let lock = self.lock_partition(context, table, &key).await?;
+        let locking = self.lock_partition(context, table, &key);
+        let lock = match self.env.timeout(contention, locking).await {
+            Ok(lock) => lock?,
+            Err(_) => {
+                ClusterMetrics::count(&self.metrics.timeouts);
+                let placement = self.placement_of(table)?;
+                let required = serial.block_for(&placement.replication, placement.ring.local_data_center());
+                // Whoever had the partition all the time is one that it lost against.
+                return Err(E::from(ClusterError::Contention { serial, required, contentions: 1 }));
+            }
+        };
         let current = self.read(context, serial, command).await?;
         // Above all that was read, for this write only: a client's far-future timestamp must not move the node's clock.
         let timestamp = self.env.next_timestamp_micros().max(newest_timestamp(&current).saturating_add(1));

@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 pub use batch::replay_batchlog;
-pub use compare_and_set::Decision;
+pub use compare_and_set::{CompareAndSet, Decision};
 pub use write::WriteKind;
 
 use std::future::Future;

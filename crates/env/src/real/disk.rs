@@ -1,8 +1,9 @@
 //! Files and directories through the kernel. Everything that may wait for a device runs on the helper threads.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,8 +13,9 @@ use crate::disk::{DirEntry, Disk, EntryKind, File, LocalBoxFuture, LockGuard, Op
 use crate::real::file::RealFile;
 use crate::real::helper_pool::HelperPool;
 
-/// Readable by everybody whom the process's umask allows, as other databases' files are.
-const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
+/// Nothing for strangers: among the files are all data and the hashes of passwords. The group may read, for backups.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o640);
+const DIRECTORY_MODE: u32 = 0o750;
 
 pub(super) struct RealDisk {
     pool: HelperPool,
@@ -81,7 +83,7 @@ impl Disk for RealDisk {
     }
 
     fn create_dir_all(&self, path: &Path) -> LocalBoxFuture<io::Result<()>> {
-        self.run_on_path(path, fs::create_dir_all)
+        self.run_on_path(path, |path| DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path))
     }
 
     fn sync_dir(&self, path: &Path) -> LocalBoxFuture<io::Result<()>> {
@@ -168,6 +170,8 @@ impl LockGuard for Flock {}
 mod tests {
     use bytes::Bytes;
 
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::real::{RealEnv, block_on};
     use crate::whole_file;
@@ -184,6 +188,8 @@ mod tests {
             let tables = root.join("ks/table");
             disk.create_dir_all(&tables).await.unwrap();
             disk.create_dir_all(&tables).await.unwrap();
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode(&root.join("ks")) & 0o007, 0, "strangers do not even list it");
             let file = disk.open(&tables.join("b"), OpenMode::CreateNew).await.unwrap();
             file.write_now(0, b"12345").unwrap();
             disk.hard_link(&tables.join("b"), &tables.join("a")).await.unwrap();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use helenus_cluster::{Cluster, Consistency, Decision};
+use helenus_cluster::{Cluster, CompareAndSet, Consistency, Decision};
 use helenus_data::read::{ColumnSelection, PartitionRows, ReadResult};
 use helenus_data::{Clustering, ColumnId, Mutation, Partition, PartitionKey, Row, Slice};
 use helenus_protocol::primitives::write_value;
@@ -207,8 +207,13 @@ impl<'c> CasRequest<'c> {
             })
             .collect();
         let command = row_command(&self.table, &self.key, &clusterings, ColumnSelection::All, self.now_secs);
+        let terms = CompareAndSet {
+            serial: request.serial_consistency,
+            commit: request.consistency,
+            contention: request.contention,
+        };
         cluster
-            .compare_and_set(context, request.serial_consistency, request.consistency, command, |current, timestamp| {
+            .compare_and_set(context, terms, command, |current, timestamp| {
                 self.decide(current, timestamp, context, clock, is_batch)
             })
             .await

@@ -17,6 +17,8 @@ pub use batch::{BatchKind, BatchPlan, BatchStatementRef, execute_batch};
 pub use plan::{ModifyPlan, PlanTarget};
 pub use update::PrependClock;
 
+use std::time::Duration;
+
 use helenus_cluster::Consistency;
 
 /// What an execution of a modification is asked for, apart from the bound values.
@@ -27,4 +29,6 @@ pub struct ModifyRequest {
     /// Microseconds: of the request when it carries one, else of the node.
     pub timestamp: i64,
     pub now_secs: i64,
+    /// How long a conditional write waits for others of its partition.
+    pub contention: Duration,
 }

@@ -34,6 +34,12 @@ pub struct SelectPlan {
 }
 
 impl SelectPlan {
+    /// Whether it walks a token range and not named partitions.
+    #[must_use]
+    pub fn is_range(&self) -> bool {
+        self.restrictions.is_key_range()
+    }
+
     /// # Errors
     /// Everything that a SELECT may ask wrong, in Cassandra's order and words.
     pub fn prepare(

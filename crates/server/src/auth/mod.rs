@@ -79,6 +79,13 @@ impl AuthService {
         self.roles().get(name).cloned()
     }
 
+    /// The highest that a login of a known name may cost.
+    fn usual_cost(&self) -> u32 {
+        let roles = self.roles();
+        let hashes = roles.values().filter_map(|role| role.salted_hash.as_deref());
+        hashes.map(password::cost_of).max().unwrap_or(password::COST)
+    }
+
     /// Takes over a role that was logged.
     pub fn put_role(&self, role: Role) {
         let name = role.name.clone();
@@ -99,7 +106,7 @@ impl AuthService {
             Turn::Check(_turn) => {
                 let role = self.role(&name);
                 let hash = role.as_ref().and_then(|role| role.salted_hash.clone());
-                let is_right = password::verify(env, password.clone(), hash.clone()).await;
+                let is_right = password::verify(env, password.clone(), hash.clone(), self.usual_cost()).await;
                 // Not when the role got another password meanwhile.
                 if is_right && hash == self.role(&name).and_then(|role| role.salted_hash) {
                     self.proven.add(env, &name, &password);

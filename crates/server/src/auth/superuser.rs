@@ -34,7 +34,7 @@ pub enum SuperuserError {
     Cluster(#[from] ClusterError),
 }
 
-/// Makes the first superuser unless there are roles. Returns the file with its password when it was drawn here.
+/// Makes the first superuser unless there are roles; then the configured one gets the configured password. Returns the file with its password when it was drawn here.
 ///
 /// # Errors
 /// [`SuperuserError`]; the start cannot go on, because nobody could log in.
@@ -46,6 +46,7 @@ pub async fn ensure(
     root: &Path,
 ) -> Result<Option<PathBuf>, SuperuserError> {
     if auth.has_roles() {
+        adopt_configured(cluster, auth, settings).await?;
         return Ok(None);
     }
     let mut file = None;
@@ -68,6 +69,26 @@ pub async fn ensure(
     cluster.put_role(role.clone()).await?;
     auth.put_role(role);
     Ok(file)
+}
+
+/// Gives the superuser that the configuration names the password that it names, when that is another one: the way to change
+/// it, or to get in again when it is lost.
+async fn adopt_configured(
+    cluster: &Cluster,
+    auth: &AuthService,
+    settings: &Authentication,
+) -> Result<(), SuperuserError> {
+    let Some((name, hash)) = &settings.superuser else { return Ok(()) };
+    let current = auth.role(name);
+    if current.as_ref().is_some_and(|role| role.is_superuser && role.salted_hash.as_ref() == Some(hash)) {
+        return Ok(());
+    }
+    let role = Role { name: name.clone(), is_superuser: true, can_login: true, salted_hash: Some(hash.clone()) };
+    cluster.put_role(role.clone()).await?;
+    auth.put_role(role);
+    let is_new = current.is_none();
+    tracing::warn!(role = name, is_new, "the superuser has the password of the configuration now");
+    Ok(())
 }
 
 fn draw_password(env: &Env) -> String {

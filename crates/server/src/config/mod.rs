@@ -259,6 +259,14 @@ impl Config {
         let memory = memory_parts(&values, machine)?;
         let authentication = authentication(&values)?;
         check_open_door(&values, cql_address, &authentication)?;
+        check_commit_log_sync(&values)?;
+        let initial_tokens = initial_tokens(&values)?;
+        check_token_count(&values, initial_tokens.len())?;
+        let listen_address = address(&values, listen)?;
+        if listen_address.is_unspecified() {
+            let problem = format!("{listen} cannot be a wildcard address ({listen_address})!");
+            return Err(values.origin(listen).error(problem));
+        }
         let admin_port = values.port("admin_port");
         let admin = match admin_port {
             0 => None,
@@ -277,10 +285,10 @@ impl Config {
         let config = Self {
             cluster_name: values.text("cluster_name").unwrap_or_default().to_owned(),
             num_tokens: u32::try_from(values.number("num_tokens")).unwrap_or(16),
-            initial_tokens: initial_tokens(&values)?,
+            initial_tokens,
             data_center,
             rack,
-            listen_address: address(&values, listen)?,
+            listen_address,
             storage_port: values.port("storage_port"),
             cql: SocketAddr::new(cql_address, values.port("native_transport_port")),
             broadcast_cql_address,
@@ -475,8 +483,9 @@ fn authentication(values: &Values) -> Result<Authentication, ConfigError> {
     let hash = values.text("auth_superuser_salted_password");
     let superuser = match (name, hash) {
         (Some(name), Some(hash)) => {
-            if !hash.starts_with("$2") {
-                let problem = "auth_superuser_salted_password: expected a bcrypt hash, which starts with $2a$ or $2b$";
+            if hash.parse::<bcrypt::HashParts>().is_err() {
+                let problem = "auth_superuser_salted_password: expected a bcrypt hash as Cassandra's hash_password prints it: \
+                               $2a$, the cost, and 53 letters, digits, dots and slashes";
                 return Err(values.origin("auth_superuser_salted_password").error(problem.to_owned()));
             }
             Some((name.to_owned(), hash.to_owned()))
@@ -492,6 +501,39 @@ fn authentication(values: &Values) -> Result<Authentication, ConfigError> {
         }
     };
     Ok(Authentication { method, superuser, default_superuser: values.flag("auth_default_superuser") })
+}
+
+/// Source of the words: Cassandra 5.0, `config.DatabaseDescriptor.applySimpleConfig`.
+fn check_commit_log_sync(values: &Values) -> Result<(), ConfigError> {
+    let is_set = |name| *values.origin(name) != Origin::Default;
+    match values.text("commitlog_sync") {
+        Some("batch") if is_set("commitlog_sync_period") => {
+            let problem = "Batch sync specified, but commitlog_sync_period found.";
+            Err(values.origin("commitlog_sync_period").error(problem.to_owned()))
+        }
+        Some("group") if values.duration("commitlog_sync_group_window").is_zero() => {
+            let problem = "Missing value for commitlog_sync_group_window.";
+            Err(values.origin("commitlog_sync_group_window").error(problem.to_owned()))
+        }
+        Some("group") if is_set("commitlog_sync_period") => {
+            let problem = "Group sync specified, but commitlog_sync_period found. Only specify commitlog_sync_group_window \
+                           when using group sync.";
+            Err(values.origin("commitlog_sync_period").error(problem.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The number of tokens is told by one of the two, or by both alike.
+fn check_token_count(values: &Values, initial: usize) -> Result<(), ConfigError> {
+    let count = values.number("num_tokens");
+    if initial == 0 || *values.origin("num_tokens") == Origin::Default || count == initial as u64 {
+        return Ok(());
+    }
+    let problem = format!(
+        "The number of initial tokens (by initial_token) specified ({initial}) is different from num_tokens value ({count})"
+    );
+    Err(values.origin("initial_token").error(problem))
 }
 
 /// Serving everybody who can reach the port must be asked for by name.

@@ -200,7 +200,11 @@ const AUTHENTICATION: &[Setting] = &[
         TEXT,
         "The first superuser of a cluster with PasswordAuthenticator, together with auth_superuser_salted_password. Unset: the first start makes the superuser cassandra with a random password and prints the path of the file, readable by its owner only, in which it stands.",
     ),
-    unset("auth_superuser_salted_password", TEXT, "The bcrypt hash of the first superuser's password."),
+    unset(
+        "auth_superuser_salted_password",
+        TEXT,
+        "The bcrypt hash of the superuser's password. A later start with another hash changes the password.",
+    ),
     setting(
         "auth_default_superuser",
         FLAG,

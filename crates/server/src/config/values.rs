@@ -93,8 +93,16 @@ impl Values {
     /// # Errors
     /// [`ConfigError::InFile`].
     pub fn set_file(&mut self, path: &Path, entries: &[(String, Placed)]) -> Result<(), ConfigError> {
+        let mut spelled: BTreeMap<&'static str, &str> = BTreeMap::new();
         for (name, value) in entries {
-            self.set(name, &value.node, Origin::File { path: path.to_owned(), line: value.line })?;
+            let origin = Origin::File { path: path.to_owned(), line: value.line };
+            if let Some((setting, _)) = settings::find(name)
+                && let Some(other) = spelled.insert(setting.name, name).filter(|other| *other != name)
+            {
+                let newest = setting.name;
+                return Err(origin.error(format!("{name}: the file sets this as {other}, too; keep {newest} alone")));
+            }
+            self.set(name, &value.node, origin)?;
         }
         Ok(())
     }
@@ -291,6 +299,14 @@ mod tests {
         let error = check("cluster_name: a\nread_request_timeout: 5\n").unwrap_err();
         let expected = "c.yaml:2: read_request_timeout: Invalid duration: 5 Accepted units:[MILLISECONDS, SECONDS, \
                         MINUTES, HOURS, DAYS] where case matters and only non-negative values.";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_setting_under_two_of_its_names_is_refused() {
+        let error = check("read_request_timeout_in_ms: 3000\nread_request_timeout: 4s\n").unwrap_err();
+        let expected = "c.yaml:2: read_request_timeout: the file sets this as read_request_timeout_in_ms, too; keep \
+                        read_request_timeout alone";
         assert_eq!(error.to_string(), expected);
     }
 

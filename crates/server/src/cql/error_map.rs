@@ -23,6 +23,8 @@ pub enum Operation {
 pub struct Failed {
     pub operation: Operation,
     pub consistency: Consistency,
+    /// Of conditional writes.
+    pub serial_consistency: Consistency,
     /// The replica, as Cassandra names it in texts: its address towards other nodes.
     pub replica: SocketAddr,
 }
@@ -62,6 +64,12 @@ fn cluster_message(error: &ClusterError, failed: &Failed) -> ErrorMessage {
         }),
         ClusterError::Timeout { received, required, data_present, .. } => {
             timeout(failed, count(*received), count(*required), *data_present)
+        }
+        ClusterError::Contention { serial, required, contentions } => {
+            let (consistency, block_for) = (to_protocol(*serial), count(*required));
+            let responses = Responses { consistency, received: 0, block_for };
+            let contentions = Some(*contentions);
+            plain(ErrorBody::WriteTimeout { responses, write_type: WriteType::Cas, contentions })
         }
         ClusterError::Replica(error) => storage_message(error, failed),
         ClusterError::Overloaded { .. } => plain(ErrorBody::Overloaded),
@@ -112,6 +120,14 @@ fn timeout(failed: &Failed, received: i32, required: i32, data_present: bool) ->
     match failed.operation {
         Operation::Read => {
             ErrorMessage { text: received_only, body: ErrorBody::ReadTimeout { responses, data_present } }
+        }
+        Operation::Write(WriteType::Cas) => {
+            let responses = Responses { consistency: failed.serial_consistency, ..responses };
+            let text = format!(
+                "CAS operation timed out: received {received} of {required} required responses after 0 contention retries"
+            );
+            let body = ErrorBody::WriteTimeout { responses, write_type: WriteType::Cas, contentions: Some(0) };
+            ErrorMessage { text, body }
         }
         Operation::Write(write_type) => {
             let body = ErrorBody::WriteTimeout { responses, write_type, contentions: None };
@@ -164,7 +180,8 @@ mod tests {
 
     fn check(error: impl Into<QueryError>, operation: Operation, code: ErrorCode, text: &str) {
         let replica = SocketAddr::from(([127, 0, 0, 1], 7000));
-        let failed = Failed { operation, consistency: Consistency::Quorum, replica };
+        let failed =
+            Failed { operation, consistency: Consistency::Quorum, serial_consistency: Consistency::Serial, replica };
         let message = error_message(&error.into(), &failed);
         assert_eq!((message.body.code(), message.text.as_str()), (code, text));
     }

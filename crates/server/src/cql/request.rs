@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use helenus_env::{Instant, SchedulingGroup};
 use helenus_protocol::{
-    BatchKind, Consistency, EnvelopeHeader, ErrorBody, Request, RequestMessage, Response, ResponseExtras,
-    ResponseMessage, ResultBody, WriteType,
+    BatchKind, Consistency, EnvelopeHeader, ErrorBody, QueryParameters, Request, RequestMessage, Response,
+    ResponseExtras, ResponseMessage, ResultBody, WriteType,
 };
 use helenus_query::{QueryError, QueryOutcome, QueryResult};
 use helenus_storage::{RequestContext, RequestMemory, TraceSink};
@@ -166,6 +166,9 @@ fn answer_failure(
             _ => Operation::Read,
         },
         consistency: consistency_of(request),
+        serial_consistency: parameters_of(request)
+            .and_then(|parameters| parameters.serial_consistency)
+            .unwrap_or(Consistency::Serial),
         replica: SocketAddr::new(config.listen_address, config.storage_port),
     };
     let message = error_message(error, &failed);
@@ -237,15 +240,19 @@ fn count_traits(server: &ShardServer, request: &Request, traits: StatementTraits
 }
 
 fn consistency_of(request: &Request) -> Consistency {
+    parameters_of(request).map_or(Consistency::One, |parameters| parameters.consistency)
+}
+
+fn parameters_of(request: &Request) -> Option<&QueryParameters> {
     match request {
-        Request::Query(query) => query.parameters.consistency,
-        Request::Execute(execute) => execute.parameters.consistency,
-        Request::Batch(batch) => batch.parameters.consistency,
+        Request::Query(query) => Some(&query.parameters),
+        Request::Execute(execute) => Some(&execute.parameters),
+        Request::Batch(batch) => Some(&batch.parameters),
         Request::Prepare(_)
         | Request::Startup(_)
         | Request::Options
         | Request::Register(_)
-        | Request::AuthResponse(_) => Consistency::One,
+        | Request::AuthResponse(_) => None,
     }
 }
 
