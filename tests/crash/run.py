@@ -37,9 +37,9 @@ START_LIMIT_SECS = 60
 #: How long the node may take to get to the place aimed at; then it is killed where it is.
 AIM_LIMIT_SECS = 8.0
 BATCH_ROWS = 3
-#: Kills between new tables. After each start the newest tables are read whole, all tables only when new ones are made and at
-#: the end: reading everything every time would take most of the run.
-TABLES_KILLS = 10
+#: New tables are made after at least so many kills, and some twenty times in a run. After each start the newest ones are
+#: read whole, all of them at the end: reading everything every time would take most of the run.
+TABLES_KILLS_MIN = 5
 
 
 def value_of(key, column):
@@ -105,10 +105,9 @@ class Node:
 class Writer(threading.Thread):
     """Writes unique rows and batches; remembers what was sent and what was acknowledged."""
 
-    def __init__(self, number, port, generation):
+    def __init__(self, number, port, generation, tables):
         super().__init__(daemon=True)
-        self.number, self.port, self.generation = number, port, generation
-        self.tables = generation // TABLES_KILLS
+        self.number, self.port, self.generation, self.tables = number, port, generation, tables
         self.sent, self.acknowledged = set(), set()
         self.problem = None
 
@@ -280,15 +279,14 @@ def main():
     while not failures and (kill < options.kills or (min(hits[place] for place in PLACES[:3]) < options.per_place
                                                      and kill < 2 * options.kills)):
         shards = node.start()
-        new_tables = kill % TABLES_KILLS == 0
-        for one in writes if new_tables else writes[-1:]:
-            failures += verify(node.port, one)
+        for newest in writes[-1:]:
+            failures += verify(node.port, newest)
         if failures:
             break
-        if new_tables:
+        if kill % max(TABLES_KILLS_MIN, options.kills // 20) == 0:
             writes.append(Writes(len(writes)))
             make_tables(node.port, writes[-1].tables)
-        writers = [Writer(number, node.port, kill) for number in range(WRITERS)]
+        writers = [Writer(number, node.port, kill, writes[-1].tables) for number in range(WRITERS)]
         for writer in writers:
             writer.start()
         place = next_place(hits, options.per_place, rng)
