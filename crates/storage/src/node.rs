@@ -23,7 +23,7 @@ use tracing::warn;
 use uuid::Uuid;
 
 use crate::checkpoint::{self, Checkpoint};
-use crate::commit_log::{self, SegmentIdentity};
+use crate::commit_log::{self, LogPosition, SegmentIdentity};
 use crate::config::StorageConfig;
 use crate::error::StorageError;
 use crate::quarantine::QUARANTINE;
@@ -41,8 +41,9 @@ pub struct StorageNode {
     loaded: Mutex<BTreeMap<TableId, BTreeSet<u32>>>,
     /// Per shared file (the path of its data component without the component), which shards are done with it.
     released: Mutex<BTreeMap<PathBuf, BTreeSet<u32>>>,
-    /// Per dropped table, the tag of its snapshot and which shards have removed their files.
+    /// Dropped tables that are not gone yet.
     dropped: Mutex<BTreeMap<TableId, Dropped>>,
+    pub(crate) drop_ended: tokio::sync::Notify,
     /// Per table and tag, which shards have their files in a snapshot of this start.
     snapshots: Mutex<BTreeMap<(TableId, String), BTreeSet<u32>>>,
     /// Damaged files (by the path of the data component without the component) that were moved away.
@@ -57,9 +58,13 @@ struct Recovery {
     damaged: BTreeSet<PathBuf>,
 }
 
+/// A table that is on its way out.
+#[derive(Default)]
 struct Dropped {
-    tag: String,
-    shards_done: BTreeSet<u32>,
+    tag: Option<String>,
+    /// By shard, how often it let go of a table of this id, and how often it was done with one: ids can be given again.
+    begun: BTreeMap<u32, u32>,
+    ended: BTreeMap<u32, u32>,
 }
 
 /// What was on disk before this start.
@@ -69,6 +74,19 @@ pub(crate) struct Prepared {
     /// By shard and id.
     pub segments: BTreeMap<(u32, u64), PathBuf>,
     pub checkpoints: BTreeMap<u32, Checkpoint>,
+}
+
+impl Prepared {
+    /// Raises a table's floors beyond everything that the log of the last run holds; durable on return.
+    async fn cover_log_of(&mut self, env: &Env, config: &StorageConfig, table: TableId) -> Result<(), StorageError> {
+        let newest: BTreeMap<u32, u64> = self.segments.keys().copied().collect(); // The last id of each shard stays.
+        for (shard, segment_id) in newest {
+            let checkpoint = self.checkpoints.entry(shard).or_default();
+            checkpoint.raise_floor(table, LogPosition { segment_id, offset: u32::MAX });
+            checkpoint.store(env, &config.commit_log_directory, shard).await?;
+        }
+        Ok(())
+    }
 }
 
 impl StorageNode {
@@ -84,6 +102,7 @@ impl StorageNode {
             loaded: Mutex::default(),
             released: Mutex::default(),
             dropped: Mutex::default(),
+            drop_ended: tokio::sync::Notify::new(),
             snapshots: Mutex::default(),
             quarantined: Mutex::default(),
             snapshot_gate: tokio::sync::Mutex::new(()),
@@ -130,10 +149,16 @@ impl StorageNode {
                 synced.map_err(StorageError::disk("sync directory", parent))?;
             }
         }
+        self.find_log(env, config, &mut prepared).await?;
         for (directory, table) in table_directories(env, &config.data_directories).await? {
             transaction::clean_directory(env, &directory).await?;
             let is_known = schema.table_by_id(table).is_some();
-            if !is_known && removal::finish_interrupted(env, &directory).await? {
+            if removal::is_interrupted(env, &directory).await? {
+                if is_known {
+                    // Made again under the same id, and not written to yet: all that the log has of it was dropped.
+                    prepared.cover_log_of(env, config, table).await?;
+                }
+                removal::finish_interrupted(env, &directory).await?;
                 continue;
             }
             let files = list(env, &directory).await?;
@@ -163,6 +188,12 @@ impl StorageNode {
                 warn!(directory = %directory.display(), "files of a table that is not in the schema; nobody reads them");
             }
         }
+        self.is_recovered.store(prepared.segments.is_empty(), Ordering::Relaxed);
+        Ok(prepared)
+    }
+
+    /// Segments and checkpoints of the last run.
+    async fn find_log(&self, env: &Env, config: &StorageConfig, prepared: &mut Prepared) -> Result<(), StorageError> {
         for name in list(env, &config.commit_log_directory).await? {
             let path = config.commit_log_directory.join(&name);
             if let Some(SegmentIdentity { shard, segment_id }) = commit_log::parse_file_name(&name) {
@@ -176,8 +207,7 @@ impl StorageNode {
                 return Err(StorageError::UnknownFormat { path });
             }
         }
-        self.is_recovered.store(prepared.segments.is_empty(), Ordering::Relaxed);
-        Ok(prepared)
+        Ok(())
     }
 
     fn count_generation(&self, descriptor: &Descriptor) {
@@ -261,22 +291,48 @@ impl StorageNode {
         lock(&self.quarantined).contains(file)
     }
 
+    /// Notes that `shard` lets go of a table. Until nothing of it is left, one that is made again under its id takes no
+    /// writes: what is on the disk and in the log under that id is the dropped one's.
+    pub(crate) fn begin_drop(&self, table: TableId, shard: u32) {
+        *lock(&self.dropped).entry(table).or_default().begun.entry(shard).or_default() += 1;
+    }
+
+    pub(crate) fn is_dropping(&self, table: TableId) -> bool {
+        lock(&self.dropped).contains_key(&table)
+    }
+
     /// The snapshot tag for a dropped table, the same on all shards.
     pub(crate) fn drop_tag(&self, table: TableId, make: impl FnOnce() -> String) -> String {
-        let mut dropped = lock(&self.dropped);
-        let entry = dropped.entry(table).or_insert_with(|| Dropped { tag: make(), shards_done: BTreeSet::new() });
-        entry.tag.clone()
+        lock(&self.dropped).entry(table).or_default().tag.get_or_insert_with(make).clone()
     }
 
     /// Notes that `shard` has removed its files of a dropped table; `true` for the last one.
     pub(crate) fn finish_drop(&self, table: TableId, shard: u32) -> bool {
         let mut dropped = lock(&self.dropped);
         let Some(entry) = dropped.get_mut(&table) else { return false };
-        let is_last = entry.shards_done.insert(shard) && entry.shards_done.len() == self.shard_count as usize;
-        if is_last {
-            dropped.remove(&table); // A table made anew under this id may be dropped again.
+        *entry.ended.entry(shard).or_default() += 1;
+        entry.has_ended(self.shard_count)
+    }
+
+    /// Notes that nothing of a dropped table is left, or only its snapshots, unless it was made and dropped again meanwhile.
+    pub(crate) fn end_drop(&self, table: TableId) {
+        let mut dropped = lock(&self.dropped);
+        if dropped.get(&table).is_some_and(|entry| entry.has_ended(self.shard_count)) {
+            dropped.remove(&table);
         }
-        is_last
+        drop(dropped);
+        self.drop_ended.notify_waiters();
+    }
+}
+
+impl Dropped {
+    /// Whether all shards have let go of it equally often, and done with it each time.
+    fn has_ended(&self, shard_count: u32) -> bool {
+        let times = self.begun.values().next().copied().unwrap_or(0);
+        let all = |counts: &BTreeMap<u32, u32>| {
+            counts.len() == shard_count as usize && counts.values().all(|count| *count == times)
+        };
+        all(&self.begun) && all(&self.ended)
     }
 }
 

@@ -15,10 +15,9 @@ use helenus_sstable::Descriptor;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use crate::commit_log::LogPosition;
 use crate::compaction::{ensure_loaded, remove_alone, remove_together, stop_and_hold};
 use crate::error::StorageError;
-use crate::flush::{FlushReason, flush_table};
+use crate::flush::{FlushReason, ensure_directory, flush_table};
 use crate::memtable::{self, Memtable};
 use crate::shard::{Shard, directory_name};
 use crate::snapshot::{self, SnapshotOptions};
@@ -73,24 +72,26 @@ pub(crate) async fn truncate(
 }
 
 /// Removes a table that is no longer in the schema, and no longer in the shard's list.
-///
-/// `floor` is where the log was when it went from there.
-pub(crate) async fn drop_table(shard: Rc<Shard>, store: Rc<TableStore>, floor: LogPosition) {
+pub(crate) async fn drop_table(shard: Rc<Shard>, store: Rc<TableStore>) {
     let table = store.schema();
-    if let Err(error) = drop_data(&shard, &store, floor).await {
+    if let Err(error) = drop_data(&shard, &store).await {
         // Perhaps without the snapshot that was to be taken of them: nobody may remove the directory now.
         warn!(table = %table.full_name(), %error, "files of a dropped table stay behind; the next start removes them");
         return;
     }
-    if shard.config.node.finish_drop(store.id, shard.id.number())
-        && let Err(error) = remove_directories(&shard, &store).await
-    {
-        warn!(table = %table.full_name(), %error, "the directory of a dropped table stays behind");
+    if shard.config.node.finish_drop(store.id, shard.id.number()) {
+        match remove_directories(&shard, &store).await {
+            Ok(()) => shard.config.node.end_drop(store.id),
+            Err(error) => {
+                warn!(table = %table.full_name(), %error, "the directory of a dropped table stays behind");
+            }
+        }
     }
 }
 
-async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>, floor: LogPosition) -> Result<(), StorageError> {
+async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>) -> Result<(), StorageError> {
     let table = store.schema();
+    shard.log.drain().await; // What was queued for it when it went.
     let _alone = stop_and_hold(shard, store).await;
     let tag = shard
         .config
@@ -98,6 +99,9 @@ async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>, floor: LogPosition
         .drop_tag(store.id, || format!("dropped-{}-{}", shard.env.wall_micros().div_euclid(1_000), table.name));
     let wants_snapshot =
         shard.config.auto_snapshot && table.params.allow_auto_snapshot && wants_auto_snapshot(shard, store);
+    if store.memtable_bytes().1 != 0 {
+        ensure_directory(shard, store).await?; // The log has records of it: they need the note, too.
+    }
     note_drop(shard, store, &tag, wants_snapshot).await?;
     if wants_snapshot {
         flush_table(shard, store, FlushReason::UserForced).await?;
@@ -109,8 +113,7 @@ async fn drop_data(shard: &Rc<Shard>, store: &Rc<TableStore>, floor: LogPosition
     let (memtables, files) = take_everything(shard, store);
     free(shard, memtables).await;
     remove_files(shard, store, &files).await?;
-    // Late records are below the log's end of now; those of a table made anew under the same id must stay above.
-    let floor = if shard.table(store.id).is_err() { shard.log.applied() } else { floor };
+    let floor = shard.log.applied(); // A table made again under the same id has waited for this with its first record.
     shard.update_checkpoint(|checkpoint| checkpoint.raise_floor(store.id, floor)).await?;
     info!(table = %table.full_name(), files = files.len(), "dropped");
     Ok(())
@@ -164,14 +167,9 @@ async fn remove_files(shard: &Shard, store: &TableStore, files: &[Rc<TableFile>]
 
 async fn remove_directories(shard: &Shard, store: &TableStore) -> Result<(), StorageError> {
     let table = store.schema();
-    let is_made_anew = shard.table(store.id).is_ok();
     for root in &shard.config.data_directories {
         let directory = root.join(&*table.keyspace).join(directory_name(&table));
-        if is_made_anew {
-            remove_note(&shard.env, &directory).await?;
-        } else {
-            remove_directory(&shard.env, &directory).await?;
-        }
+        remove_directory(&shard.env, &directory).await?;
     }
     Ok(())
 }
@@ -219,6 +217,13 @@ async fn note_drop(shard: &Shard, store: &TableStore, tag: &str, wants_snapshot:
         written.map_err(StorageError::disk("note that a table is dropped", &path))?;
     }
     Ok(())
+}
+
+/// Whether a DROP was interrupted in a table's directory.
+pub(crate) async fn is_interrupted(env: &Env, directory: &Path) -> Result<bool, StorageError> {
+    let path = directory.join(NOTE);
+    let len = env.disk().file_len(&path).await;
+    len.map(|len| len.is_some()).map_err(StorageError::disk("look for the note of a dropped table", &path))
 }
 
 /// Finishes a DROP that was interrupted in a table's directory, before anybody opens its files; `false` when there was

@@ -131,6 +131,7 @@ impl Shard {
 
     pub fn add_table(&self, store: Rc<TableStore>) {
         self.log.expect_table(store.id);
+        store.is_waiting_for_drop.set(self.config.node.is_dropping(store.id));
         self.tables.borrow_mut().insert(store.id, store);
     }
 
@@ -169,10 +170,13 @@ impl Shard {
         Ok(())
     }
 
-    /// Merges mutations into their memtables; those of tables dropped since vanish with them.
+    /// Merges mutations into their memtables; those of tables that were dropped meanwhile vanish with them.
     pub fn apply_to_memtables(&self, mutations: Vec<Mutation>) {
         for mutation in mutations {
             let Ok(store) = self.table(mutation.table) else { continue };
+            if store.is_waiting_for_drop.get() {
+                continue; // Meant for the dropped table of the same id.
+            }
             let grown = store.view().active.apply(mutation.partition);
             self.account(grown);
         }

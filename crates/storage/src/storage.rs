@@ -177,10 +177,10 @@ impl Storage {
         store.is_dropped.set(true);
         self.shard.remove_table(store.id);
         self.shard.log.forget_table(store.id);
-        let floor = self.shard.log.applied();
+        self.shard.config.node.begin_drop(store.id, self.shard.id.number());
         let mut tasks = self.shard.tasks.borrow_mut();
         tasks.retain(|task| !task.is_finished());
-        let removal = removal::drop_table(Rc::clone(&self.shard), Rc::clone(store), floor);
+        let removal = removal::drop_table(Rc::clone(&self.shard), Rc::clone(store));
         tasks.push(self.shard.env.spawn("remove dropped table", removal));
     }
 
@@ -223,6 +223,7 @@ impl Storage {
             let owner = shard_of(mutation.partition.key.token(), shard.shard_count);
             assert_eq!(owner, shard.id.number(), "a mutation goes to the shard that owns its token");
             let store = shard.table(mutation.table)?;
+            self.wait_for_drop(context, &store).await?;
             if store.is_durable.get() {
                 codec::encode(mutation, &mut body);
                 logged.push(store.id);
@@ -278,6 +279,23 @@ impl Storage {
                 return Err(StorageError::DeadlineExceeded);
             }
         }
+    }
+
+    /// Waits until a dropped table of the same id is gone.
+    async fn wait_for_drop(&self, context: &RequestContext, store: &TableStore) -> Result<(), StorageError> {
+        let (shard, node) = (&self.shard, &self.shard.config.node);
+        while store.is_waiting_for_drop.get() {
+            let ended = node.drop_ended.notified();
+            if !node.is_dropping(store.id) {
+                store.is_waiting_for_drop.set(false);
+                break;
+            }
+            let left = context.deadline.saturating_duration_since(shard.env.monotonic());
+            if shard.env.timeout(left, ended).await.is_err() {
+                return Err(StorageError::DeadlineExceeded);
+            }
+        }
+        Ok(())
     }
 
     async fn wait_for_memory(&self, context: &RequestContext) -> Result<(), StorageError> {

@@ -47,6 +47,8 @@ pub(crate) struct TableStore {
     /// Major compactions, TRUNCATE and DROP exclude each other.
     pub maintenance_gate: Semaphore,
     pub is_dropped: Cell<bool>,
+    /// A dropped table of the same id is still on its way out: this one takes no writes yet.
+    pub is_waiting_for_drop: Cell<bool>,
     /// While set, nothing is compacted: TRUNCATE and major compactions have the files for themselves.
     pub compaction_holds: Cell<u32>,
     pub directory_exists: Cell<bool>,
@@ -70,6 +72,7 @@ impl TableStore {
             flush_gate: Semaphore::new(1),
             maintenance_gate: Semaphore::new(1),
             is_dropped: Cell::new(false),
+            is_waiting_for_drop: Cell::new(false),
             compaction_holds: Cell::new(0),
             directory_exists: Cell::new(false),
             is_checkpoint_behind: Cell::new(false),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use helenus_data::read::{ReadCommand, ReadTarget};
 use helenus_data::{Cell, CellRule, Direction, Liveness, Partition, PartitionKey, Side, Slice};
@@ -10,7 +11,7 @@ use helenus_types::time::Ttl;
 
 use super::world::{
     OTHER, ROWS, Rng, STATIC, VALUE, World, all_rows, assert_same, calm, clustering, deletion, expected, key, no_tweak,
-    schema, text,
+    schema, schema_of, text,
 };
 
 /// How wild it gets.
@@ -52,7 +53,20 @@ pub async fn random_operations_match_the_model(env: Env, root: &Path, options: M
             70..80 => check_one(&world, &model, &mut rng, &what).await,
             80..84 => check_all(&world, &model, &what).await,
             84..92 => world.flush().await,
-            92..95 => world.compact().await,
+            92..94 => world.compact().await,
+            94 => {
+                // Dropped and made again under the same id, as soon as that is noted on disk or when the files are gone.
+                world.shards.iter().for_each(|shard| shard.set_schema(schema_of(Vec::new())));
+                for _ in 0..300 {
+                    let is_noted = world.names_in(&world.table_directory()).await.contains(&"dropped.json".to_owned());
+                    if is_noted && rng.below(20) != 0 {
+                        break;
+                    }
+                    env.sleep(Duration::from_millis(1)).await;
+                }
+                world.shards.iter().for_each(|shard| shard.set_schema(schema.clone()));
+                model.clear();
+            }
             95 => {
                 for shard in &world.shards {
                     shard.truncate(ROWS, env.wall_micros()).await.expect("a healthy node truncates");
