@@ -10,6 +10,7 @@ mod proven;
 mod sasl;
 pub mod superuser;
 mod throttle;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,10 +20,10 @@ use std::time::Duration;
 
 use helenus_cluster::Role;
 use helenus_env::Env;
-use tokio::sync::Semaphore;
 
 use proven::Proven;
 use throttle::{LONGEST_DELAY, Throttle};
+use turns::{Turn, Turns};
 
 pub use password::hash_password;
 
@@ -37,7 +38,7 @@ pub struct AuthService {
     roles: Mutex<BTreeMap<String, Role>>,
     throttle: Throttle,
     proven: Proven,
-    checks: Semaphore,
+    turns: Arc<Turns>,
 }
 
 /// What became of a login.
@@ -48,11 +49,11 @@ pub enum AuthOutcome {
 }
 
 /// What came of waiting to have a password checked.
-enum Turn<'s> {
+enum Admission {
     /// It was found right before.
     Known,
     /// It may be checked, as long as this is held.
-    Check(tokio::sync::SemaphorePermit<'s>),
+    Check(Turn),
     /// There is no room for it; why, for the client.
     None(String),
 }
@@ -65,7 +66,7 @@ impl AuthService {
             roles: Mutex::new(roles),
             throttle: Throttle::default(),
             proven: Proven::default(),
-            checks: Semaphore::new(CHECKS_MAX),
+            turns: Turns::new(CHECKS_MAX),
         }
     }
 
@@ -100,10 +101,10 @@ impl AuthService {
             Err(text) => return AuthOutcome::Refused { text: text.to_owned() },
         };
         let refused = |text: String| AuthOutcome::Refused { text };
-        let is_right = match self.turn(env, &name, &password, address).await {
-            Turn::Known => true,
-            Turn::None(text) => return refused(text),
-            Turn::Check(_turn) => {
+        let is_right = match self.admit(env, &name, &password, address).await {
+            Admission::Known => true,
+            Admission::None(text) => return refused(text),
+            Admission::Check(_turn) => {
                 let role = self.role(&name);
                 let hash = role.as_ref().and_then(|role| role.salted_hash.clone());
                 let is_right = password::verify(env, password.clone(), hash.clone(), self.usual_cost()).await;
@@ -127,30 +128,30 @@ impl AuthService {
     }
 
     /// Waits for the turn to check a password, or until the same password was found right by another login.
-    async fn turn(&self, env: &Env, name: &str, password: &str, address: IpAddr) -> Turn<'_> {
+    async fn admit(&self, env: &Env, name: &str, password: &str, address: IpAddr) -> Admission {
         let mut proofs = self.proven.changes();
         if self.proven.holds(env, name, password) {
-            return Turn::Known;
+            return Admission::Known;
         }
         let moment = self.throttle.take_moment(env.monotonic(), name, address);
         let mut waiting = pin!(async {
             let Some(moment) = moment else {
                 env.sleep(LONGEST_DELAY).await;
-                return Turn::None(format!("Too many wrong passwords for {name}; try again later"));
+                return Admission::None(format!("Too many wrong passwords for {name}; try again later"));
             };
             env.sleep_until(moment).await;
-            match env.timeout(TURN_LIMIT, self.checks.acquire()).await {
-                Ok(Ok(turn)) => Turn::Check(turn),
-                Ok(Err(_)) | Err(_) => Turn::None("Too many logins at the same time; try again later".to_owned()),
+            match env.timeout(TURN_LIMIT, self.turns.take(address)).await {
+                Ok(turn) => Admission::Check(turn),
+                Err(_) => Admission::None("Too many logins at the same time; try again later".to_owned()),
             }
         });
         loop {
             tokio::select! {
-                turn = &mut waiting => return turn,
+                admission = &mut waiting => return admission,
                 changed = proofs.changed() => {
                     // The sender lives as long as `self`.
                     if changed.is_ok() && self.proven.holds(env, name, password) {
-                        return Turn::Known;
+                        return Admission::Known;
                     }
                 }
             }
@@ -219,11 +220,13 @@ mod tests {
         let env = RealEnv::start_default().unwrap();
         block_on(async move {
             let address = IpAddr::from([192, 0, 2, 1]);
-            let held = service.checks.acquire_many(CHECKS_MAX as u32).await.unwrap();
+            let mut held = Vec::new();
+            for _ in 0..CHECKS_MAX {
+                held.push(service.turns.take(address).await);
+            }
             let waiting = service.authenticate(&env, b"\0bob\0secret", address);
             assert!(env.timeout(Duration::from_millis(50), waiting).await.is_err(), "there is no turn");
             drop(held);
-            assert_eq!(service.checks.available_permits(), CHECKS_MAX);
             let outcome = service.authenticate(&env, b"\0ann\0secret", address).await;
             assert_eq!(outcome, AuthOutcome::Accepted { role: "ann".into() });
         });

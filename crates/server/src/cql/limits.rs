@@ -40,6 +40,7 @@ pub struct Limits {
 #[derive(Debug, Default)]
 struct IpState {
     connections: AtomicU64,
+    unready: AtomicU64,
     bytes: AtomicU64,
 }
 
@@ -75,6 +76,8 @@ pub enum ConnectionRefused {
     PerIp { limit: u64, count: u64 },
     #[error("{count} connections have not authenticated yet, {limit} are allowed")]
     Unready { limit: u64, count: u64 },
+    #[error("{count} connections from this address have not authenticated yet, {limit} are allowed")]
+    UnreadyPerIp { limit: u64, count: u64 },
 }
 
 /// The bytes in flight are at a limit.
@@ -120,16 +123,23 @@ impl Limits {
         let unready = self.unready.load(Ordering::Relaxed);
         let state = by_ip.entry(ip).or_default();
         let per_ip = state.connections.load(Ordering::Relaxed);
+        let unready_per_ip = state.unready.load(Ordering::Relaxed);
         let refused = if self.connections_max <= count {
             Some(ConnectionRefused::All { limit: self.connections_max, count })
         } else if self.per_ip_max <= per_ip {
             Some(ConnectionRefused::PerIp { limit: self.per_ip_max, count: per_ip })
         } else if self.unready_max <= unready {
             Some(ConnectionRefused::Unready { limit: self.unready_max, count: unready })
+        } else if self.unready_max / 2 <= unready_per_ip {
+            // Half of the places are left to others, however many strangers come from one address.
+            Some(ConnectionRefused::UnreadyPerIp { limit: self.unready_max / 2, count: unready_per_ip })
         } else {
             None
         };
         if let Some(refused) = refused {
+            if per_ip == 0 {
+                by_ip.remove(&ip); // Made just now.
+            }
             self.refused_connections.fetch_add(1, Ordering::Relaxed);
             return Err(refused);
         }
@@ -137,6 +147,7 @@ impl Limits {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.unready.fetch_add(1, Ordering::Relaxed);
         state.connections.fetch_add(1, Ordering::Relaxed);
+        state.unready.fetch_add(1, Ordering::Relaxed);
         let state = Arc::clone(state);
         Ok(ConnectionGuard { limits: Arc::clone(self), ip, state, is_ready: false })
     }
@@ -167,6 +178,7 @@ impl ConnectionGuard {
     pub fn set_ready(&mut self) {
         if !std::mem::replace(&mut self.is_ready, true) {
             self.limits.unready.fetch_sub(1, Ordering::Relaxed);
+            self.state.unready.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -193,6 +205,7 @@ impl Drop for ConnectionGuard {
         self.limits.connections.fetch_sub(1, Ordering::Relaxed);
         if !self.is_ready {
             self.limits.unready.fetch_sub(1, Ordering::Relaxed);
+            self.state.unready.fetch_sub(1, Ordering::Relaxed);
         }
         if self.state.connections.fetch_sub(1, Ordering::Relaxed) == 1 {
             // Requests that still run keep their own reference to the state.
@@ -254,11 +267,16 @@ mod tests {
     #[test]
     fn strangers_cannot_take_all_places() {
         let limits = limits(|connections| connections.count_max = Some(16));
-        let mut guards: Vec<_> = (0..4).map(|_| limits.admit_connection(ip(1)).unwrap()).collect();
+        let mut guards: Vec<_> = (0..2).map(|_| limits.admit_connection(ip(1)).unwrap()).collect();
         let refused = limits.admit_connection(ip(1)).unwrap_err();
+        assert_eq!(refused, ConnectionRefused::UnreadyPerIp { limit: 2, count: 2 });
+        let _others: Vec<_> = (0..2).map(|_| limits.admit_connection(ip(2)).unwrap()).collect();
+        let refused = limits.admit_connection(ip(3)).unwrap_err();
         assert_eq!(refused, ConnectionRefused::Unready { limit: 4, count: 4 });
         guards[0].set_ready();
         assert!(limits.admit_connection(ip(1)).is_ok());
+        drop(guards);
+        assert!(limits.admit_connection(ip(3)).is_ok());
     }
 
     #[test]

@@ -204,7 +204,12 @@ def a_storm_of_logins_leaves_established_sessions_alone(world):
     for thread in threads:
         thread.join()
     burst = time.monotonic() - started
-    time.sleep(max(0, 6 - burst))
+    # Strangers of one address have so many places that the right login may have to knock again.
+    knocked = time.monotonic()
+    in_storm = log_in_until(world, knocked + 6)
+    took = time.monotonic() - knocked
+    report.check("the right login is answered within seconds in the storm", in_storm == AUTH_SUCCESS and took < 5, f"{in_storm} after {took:.1f} s")
+    time.sleep(max(0, started + 6 - time.monotonic()))
     latencies, problems = world.bystander.take()
     slowed, calm = percentile(latencies, 0.99), percentile(quiet, 0.99)
     # Twice the quiet p99, but not less than what the clients themselves take from two cores.
@@ -216,13 +221,7 @@ def a_storm_of_logins_leaves_established_sessions_alone(world):
     for one in clients:
         one.close()
     started = time.monotonic()
-    code = None
-    while time.monotonic() < started + 15 and code != AUTH_SUCCESS:
-        try:
-            code = attempt(world, *world.login).opcode
-        except (Closed, Silent, Refused) as error:
-            code = repr(error)
-            time.sleep(0.1)
+    code = log_in_until(world, started + 15)
     took = time.monotonic() - started
     report.check("a new login works once it is over", code == AUTH_SUCCESS, code)
     report.note(f"after {took:.1f} s")
@@ -230,6 +229,18 @@ def a_storm_of_logins_leaves_established_sessions_alone(world):
     while files + 4 < node.open_files() and time.monotonic() < until:
         time.sleep(0.1)
     report.check("the storm's connections are given back", node.open_files() <= files + 4, f"{node.open_files()} open files, {files} before")
+
+
+def log_in_until(world, until):
+    """AUTH_SUCCESS, or what came instead of it when the time was over."""
+    code = None
+    while time.monotonic() < until and code != AUTH_SUCCESS:
+        try:
+            code = attempt(world, *world.login).opcode
+        except (Closed, Silent, Refused) as error:
+            code = repr(error)
+            time.sleep(0.1)
+    return code
 
 
 SCENARIOS = [the_right_password_logs_in_and_nothing_else_does, malformed_tokens_are_refused, strangers_are_served_nothing_but_options,
