@@ -72,7 +72,7 @@ def segments(envelopes, is_lz4=False):
 
 
 class Client:
-    def __init__(self, port, version=4, compression=None, timeout_secs=10, receive_bytes=None):
+    def __init__(self, port, version=4, compression=None, timeout_secs=10, receive_bytes=None, source=None):
         self.version = version
         self.compression = compression
         self.timeout_secs = timeout_secs
@@ -82,6 +82,8 @@ class Client:
         self.socket = socket.socket()
         if receive_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.settimeout(timeout_secs)
         try:
             self.socket.connect(("127.0.0.1", port))

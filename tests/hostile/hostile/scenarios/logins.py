@@ -28,9 +28,9 @@ def superuser(node):
     return "cassandra", password
 
 
-def attempt(world, user, password, version=4):
-    """The answer to a login on a new connection."""
-    with Client(world.node.port, version, timeout_secs=20) as client:
+def attempt(world, user, password, version=4, source=None):
+    """The answer to a login on a new connection, which may come from an address of its own."""
+    with Client(world.node.port, version, timeout_secs=20, source=source) as client:
         client.startup()
         return client.login(user, password)
 
@@ -204,11 +204,12 @@ def a_storm_of_logins_leaves_established_sessions_alone(world):
     for thread in threads:
         thread.join()
     burst = time.monotonic() - started
-    # Strangers of one address have so many places that the right login may have to knock again.
+    # From an address of its own: strangers of one address have so many places that others from there may find none.
     knocked = time.monotonic()
-    in_storm = log_in_until(world, knocked + 6)
+    in_storm = log_in_until(world, knocked + 6, "127.0.0.2")
     took = time.monotonic() - knocked
     report.check("the right login is answered within seconds in the storm", in_storm == AUTH_SUCCESS and took < 5, f"{in_storm} after {took:.1f} s")
+    report.note(f"the right login from elsewhere took {took:.2f} s")
     time.sleep(max(0, started + 6 - time.monotonic()))
     latencies, problems = world.bystander.take()
     slowed, calm = percentile(latencies, 0.99), percentile(quiet, 0.99)
@@ -231,12 +232,12 @@ def a_storm_of_logins_leaves_established_sessions_alone(world):
     report.check("the storm's connections are given back", node.open_files() <= files + 4, f"{node.open_files()} open files, {files} before")
 
 
-def log_in_until(world, until):
+def log_in_until(world, until, source=None):
     """AUTH_SUCCESS, or what came instead of it when the time was over."""
     code = None
     while time.monotonic() < until and code != AUTH_SUCCESS:
         try:
-            code = attempt(world, *world.login).opcode
+            code = attempt(world, *world.login, source=source).opcode
         except (Closed, Silent, Refused) as error:
             code = repr(error)
             time.sleep(0.1)
