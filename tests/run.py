@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs every test of the project and prints one summary. Sets up what it needs in .venv, .cache and target by itself.
 
-    run.py                     all suites, one after another
+    run.py                     all suites, in lanes side by side
     run.py --only NAME,...     these
     run.py --list              their names
     run.py --soak              the long runs: crash loops, simulation and fuzzing for hours
 
-Each suite's output is in target/test-logs/NAME.log; when it fails its end is printed. The last line is
+The suites of a lane run one after another; what cargo runs and what needs nodes are lanes of their own, so that both of
+two cores have work. Each suite's output is in target/test-logs/NAME.log; when it fails its end is printed. The last line is
 `N passed, N failed, N skipped` over single tests. With CI=true in the environment a skipped test is a failed run.
 """
 
@@ -14,6 +15,7 @@ import argparse
 import os
 import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +51,7 @@ class Run:
         self.servers = {}
         self.prepared = None
         self.results = []
+        self.lock = threading.Lock()  # Of the results and of what is printed together.
         self.started = time.monotonic()
 
     def go(self):
@@ -68,8 +71,12 @@ class Run:
         self.lacking = {name: [tool for tool in PREPARATIONS[name].tools if tool in missing] for name in wanted}
         self.prepared = Prepared({name for name, tools_ in self.lacking.items() if not tools_}, self.environment)
         try:
-            for suite in self.suites:
-                self.record(self.run_suite(suite))
+            lanes = [threading.Thread(target=self.run_lane, args=[lane], daemon=True)
+                     for lane in dict.fromkeys(suite.lane for suite in self.suites)]
+            for lane in lanes:
+                lane.start()
+            for lane in lanes:
+                lane.join()
         finally:
             self.prepared.stopping = True
             command.end_all()
@@ -77,6 +84,20 @@ class Run:
         if stopped and not any("the node ended" in result.reason for result in self.results):
             self.record(Result("shutdown", "FAILED", "; ".join(stopped), 0.0, Counts(failed=1)))
         return self.summarise()
+
+    def run_lane(self, lane):
+        suites = [suite for suite in self.suites if suite.lane == lane]
+        for number, suite in enumerate(suites):
+            if self.prepared.stopping:
+                return
+            try:
+                result = self.run_suite(suite)
+            except Exception as error:  # Whatever it was: the run must not end as if the suite had passed.
+                result = Result(suite.name, "FAILED", f"{type(error).__name__}: {error}", 0.0, Counts(failed=1))
+            self.record(result)
+            server = self.servers.get(suite.server)
+            if suite.server == Cassandra.title and all(later.server != suite.server for later in suites[number + 1:]):
+                server.stop()  # A JVM takes memory and time also when nobody asks it.
 
     def run_suite(self, suite):
         if not suite.directory.exists():
@@ -87,7 +108,7 @@ class Run:
         for name in suite.prepare:
             problem = self.prepared.wait(name)
             if problem:
-                print_tail(Prepared.log(name))
+                self.print_tail(Prepared.log(name))
                 return Result(suite.name, "FAILED", f"preparing {name}: {problem}", 0.0, Counts(failed=1))
         server = self.servers.get(suite.server)
         started = time.monotonic()
@@ -96,18 +117,18 @@ class Run:
             if server:
                 server.start()
         except StartFailed as error:
-            print_tail(server.log)
+            self.print_tail(server.log)
             return Result(suite.name, "FAILED", str(error), time.monotonic() - started, Counts(failed=1))
         log = places.LOGS / f"{suite.name}.log"
         problem = self.run_commands(suite, server, log)
         counts = count(log.read_text(errors="replace")) if log.exists() else Counts()
         if server and not server.is_alive():
             problem = f"the node ended during the suite{'; ' + problem if problem else ''}"
-            print_tail(server.log)
+            self.print_tail(server.log)
         if not problem and counts.failed:
             problem = f"{counts.failed} tests failed"
         if problem:
-            print_tail(log)
+            self.print_tail(log)
             counts += Counts(failed=0 if counts.failed else 1)
         elif counts.total == 0:
             counts = Counts(passed=1)
@@ -134,10 +155,23 @@ class Run:
         return Result(suite.name, "SKIPPED", reason, 0.0, Counts(skipped=1))
 
     def record(self, result):
-        self.results.append(result)
-        print(f"{result.name}: {result.outcome} {result.reason}".rstrip(), flush=True)
+        took = f" in {result.seconds:.0f} s" if result.outcome != "SKIPPED" else ""
+        with self.lock:
+            self.results.append(result)
+            print(f"{result.name}: {result.outcome}{took} {result.reason}".rstrip(), flush=True)
+
+    def print_tail(self, path):
+        if not path.exists():
+            return
+        lines = path.read_text(errors="replace").splitlines()
+        with self.lock:
+            print(f"--- the end of {path.relative_to(places.REPOSITORY)}")
+            print(*lines[-TAIL_LINES:], sep="\n")
+            print("---", flush=True)
 
     def summarise(self):
+        order = {suite.name: number for number, suite in enumerate(SUITES)}
+        self.results.sort(key=lambda result: order.get(result.name, len(order)))
         rows = [("suite", "result", "passed", "failed", "skipped", "seconds", "")]
         rows += [(result.name, result.outcome, str(result.counts.passed), str(result.counts.failed), str(result.counts.skipped),
                   f"{result.seconds:.1f}", result.reason) for result in self.results]
@@ -155,15 +189,6 @@ class Run:
             print("a skipped test is a failure in CI")
         print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped", flush=True)
         return 1 if total.failed or any(result.outcome == "FAILED" for result in self.results) or (in_ci and total.skipped) else 0
-
-
-def print_tail(path):
-    if not path.exists():
-        return
-    lines = path.read_text(errors="replace").splitlines()
-    print(f"--- the end of {path.relative_to(places.REPOSITORY)}")
-    print(*lines[-TAIL_LINES:], sep="\n")
-    print("---", flush=True)
 
 
 def main():

@@ -26,6 +26,7 @@ class Suite:
     server: Optional[str] = None  # "helenus" or "cassandra": its address is in HELENUS_HOST, HELENUS_PORT, HELENUS_ADMIN_PORT.
     directory: Path = REPOSITORY  # Must exist, or the suite is skipped.
     limit_secs: int = LIMIT_SECS
+    lane: str = "nodes"  # Suites of one lane run one after another, in the order of the table.
 
 
 def fixed(*words, directory=REPOSITORY, environment=None):
@@ -33,9 +34,24 @@ def fixed(*words, directory=REPOSITORY, environment=None):
     return lambda soak: [Command(tuple(map(str, words)), directory, environment or {})]
 
 
+#: Always of the whole workspace: for a part of it cargo chooses other features, and builds all but everything once more.
+WORKSPACE_TESTS = ("cargo", "test", "--workspace", "--locked")
+
+
+def integration_tests(is_wanted):
+    """Options that name the integration tests of those crates."""
+    names = [path.stem for path in sorted((REPOSITORY / "crates").glob("*/tests/*.rs")) if is_wanted(path.parents[1].name)]
+    return tuple(word for name in names for word in ("--test", name))
+
+
 def lint(soak):
     return [Command(("cargo", "fmt", "--all", "--check"), REPOSITORY),
             Command(("cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"), REPOSITORY)]
+
+
+def licences(soak):
+    script = str(TESTS / "licences" / "run.py")
+    return [Command((OWN_PYTHON, script, "self-test"), REPOSITORY), Command((OWN_PYTHON, script), REPOSITORY)]
 
 
 def conformance(soak):
@@ -90,16 +106,19 @@ def memory(soak):
 
 
 def simulation(soak):
-    profile = ("--release",) if soak else ()
-    environment = {"HELENUS_SOAK": "1"} if soak else {}
-    return [Command(("cargo", "test", "-p", "helenus-sim", "--locked", *profile), REPOSITORY, environment)]
+    if soak:
+        return [Command(("cargo", "test", "-p", "helenus-sim", "--locked", "--release"), REPOSITORY, {"HELENUS_SOAK": "1"})]
+    return [Command((*WORKSPACE_TESTS, *integration_tests(lambda crate: crate == "sim")), REPOSITORY)]
 
 
 SUITES = [
     Suite("rust", "unit, property and golden tests of all crates",
-          fixed("cargo", "test", "--workspace", "--locked", "--exclude", "helenus-sim"), ("unit-tests",)),
-    Suite("simulation", "seeded worlds with faults", simulation, ("unit-tests",)),
-    Suite("lint", "formatting and clippy, warnings denied", lint, ("unit-tests",), limit_secs=2 * LIMIT_SECS),
+          fixed(*WORKSPACE_TESTS, "--lib", "--bins", *integration_tests(lambda crate: crate != "sim")), ("unit-tests",),
+          lane="cargo"),
+    Suite("simulation", "seeded worlds with faults", simulation, ("unit-tests",), lane="cargo"),
+    Suite("lint", "formatting and clippy, warnings denied", lint, ("unit-tests",), limit_secs=2 * LIMIT_SECS, lane="cargo"),
+    Suite("licences", "dependencies may be used and come from crates.io", licences, lane="cargo"),
+    Suite("fuzz", "decoders fed with arbitrary bytes", fuzz, ("fuzz",), lane="cargo"),
     Suite("conformance", "the answers that Cassandra 5.0.9 gave, byte for byte", conformance, ("binary",), "helenus"),
     Suite("oracle-tenth", "a random tenth of those answers again, from a live Cassandra", oracle_tenth, ("oracle",), "cassandra"),
     Suite("cqlsh", "unmodified cqlsh", pytest("cqlsh"), ("binary", "venv"), "helenus", DRIVERS / "cqlsh"),
@@ -114,7 +133,6 @@ SUITES = [
           ("binary", "scylla"), "helenus", DRIVERS / "rust-scylla"),
     Suite("sstable", "files exchanged with Cassandra and its tools", fixed(OWN_PYTHON, TESTS / "sstable" / "run.py"),
           ("binary", "oracle"), directory=TESTS / "sstable"),
-    Suite("crash", "a node killed under load keeps what it acknowledged", crash, ("binary",), directory=TESTS / "crash"),
     Suite("nodetool", "nodetool against a node", fixed(OWN_PYTHON, TESTS / "nodetool" / "run.py", "--binary", places.binary()),
           ("binary",), directory=TESTS / "nodetool"),
     Suite("metrics", "every number of /metrics moves when it should",
@@ -125,5 +143,5 @@ SUITES = [
     Suite("demo", "the main job in small, with a kill in the middle",
           fixed(OWN_PYTHON, TESTS / "demo" / "run.py", "--small", "--binary", places.binary()),
           ("binary", "venv", "demo"), directory=TESTS / "demo"),
-    Suite("fuzz", "decoders fed with arbitrary bytes", fuzz, ("fuzz",)),
+    Suite("crash", "a node killed under load keeps what it acknowledged", crash, ("binary",), directory=TESTS / "crash"),
 ]

@@ -1,6 +1,7 @@
 package demo;
 
 import com.datastax.oss.driver.api.core.CqlSession;
+import com.datastax.oss.driver.api.core.DriverException;
 import com.datastax.oss.driver.api.core.config.DefaultDriverOption;
 import com.datastax.oss.driver.api.core.config.DriverConfigLoader;
 import com.datastax.oss.driver.api.core.cql.AsyncResultSet;
@@ -23,6 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class KeyValue {
   private static final int IN_FLIGHT = 256;
   private static final int WRONG_SHOWN = 10;
+  private static final int AWAY_SECONDS_MAX = 120;
 
   private final CqlSession session;
   private final PreparedStatement write;
@@ -129,6 +131,22 @@ public final class KeyValue {
         reads.get() - readsBefore, writes.get() - writesBefore, done / took, failures.get());
   }
 
+  /** Waits until the node answers again: a busy machine may take longer to start it than the time of reads and writes. */
+  private void waitForTheNode() throws InterruptedException {
+    long began = System.nanoTime();
+    while (true) {
+      try {
+        session.execute(read.bind("user0"));
+        return;
+      } catch (DriverException error) {
+        if (AWAY_SECONDS_MAX < secondsSince(began)) {
+          throw error;
+        }
+        Thread.sleep(50);
+      }
+    }
+  }
+
   /** Reads every partition; answers how many could not be read. */
   private long readAll(int partitions) throws InterruptedException {
     long began = System.nanoTime();
@@ -163,6 +181,7 @@ public final class KeyValue {
       job.readAndWrite(partitions, Integer.parseInt(arguments[3]));
       int wrongBefore = job.wrong.get();
       long killed = job.failures.get();
+      job.waitForTheNode();
       long unread = job.readAll(partitions);
       System.out.printf("result: %d not written at first, %d failed around the kill, %d wrong while running, "
           + "%d wrong or lost of %d at the end, %d not readable%n",
