@@ -39,9 +39,13 @@ WORKSPACE_TESTS = ("cargo", "test", "--workspace", "--locked")
 
 
 def integration_tests(is_wanted):
-    """Options that name the integration tests of those crates."""
-    names = [path.stem for path in sorted((REPOSITORY / "crates").glob("*/tests/*.rs")) if is_wanted(path.parents[1].name)]
-    return tuple(word for name in names for word in ("--test", name))
+    """Options that name the integration tests of those crates: `tests/NAME.rs` and `tests/NAME/main.rs`."""
+    crates = REPOSITORY / "crates"
+    found = [(path.relative_to(crates).parts[0], path.stem) for path in sorted(crates.glob("*/tests/*.rs"))]
+    found += [(path.relative_to(crates).parts[0], path.parent.name) for path in sorted(crates.glob("*/tests/*/main.rs"))]
+    names = [name for _, name in found]
+    assert len(set(names)) == len(names), f"two crates have an integration test of one name: {sorted(names)}"
+    return tuple(word for crate, name in found if is_wanted(crate) for word in ("--test", name))
 
 
 def lint(soak):
