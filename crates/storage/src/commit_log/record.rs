@@ -127,7 +127,9 @@ pub(crate) enum Parsed {
     NeedsBytes(usize),
     /// Nothing was written here.
     Unwritten,
-    Sealed,
+    Sealed {
+        synced_bytes: u32,
+    },
     /// `body` within the given bytes; the record takes `len` bytes.
     Record {
         body: std::ops::Range<usize>,
@@ -155,7 +157,7 @@ pub(crate) fn parse(identity: SegmentIdentity, offset: u32, bytes: &[u8]) -> Par
         return Parsed::Damaged { expected: "a record header" };
     };
     if body_bytes == SEALED {
-        return Parsed::Sealed;
+        return Parsed::Sealed { synced_bytes };
     }
     let body_end = RECORD_HEADER_BYTES as usize + body_bytes as usize;
     let len = body_end + BODY_CRC_BYTES as usize;
@@ -178,8 +180,9 @@ pub(crate) fn synced_bytes_known_after(identity: SegmentIdentity, offset: u32, r
                 known = known.max(synced_bytes);
                 at = found_at + len;
             }
-            // A segment is sealed only once all of it is written, and then synced.
-            _ => return u32::MAX,
+            // A power cut before the seal was synced may keep the seal and lose what stands before it.
+            Parsed::Sealed { synced_bytes } => return known.max(synced_bytes),
+            Parsed::NeedsBytes(_) | Parsed::Unwritten | Parsed::Damaged { .. } => return known,
         }
     }
     known
@@ -195,7 +198,7 @@ fn find_record(identity: SegmentIdentity, offset: u32, rest: &[u8], mut at: usiz
     while at + RECORD_HEADER_BYTES as usize <= rest.len() {
         let place = offset.saturating_add(u32::try_from(at).ok()?);
         match parse(identity, place, &rest[at..]) {
-            found @ (Parsed::Record { .. } | Parsed::Sealed) => return Some((at, found)),
+            found @ (Parsed::Record { .. } | Parsed::Sealed { .. }) => return Some((at, found)),
             // Over the zeros, to where a header could begin that ends in the next other byte.
             Parsed::Unwritten => {
                 let zeros = rest[at..].iter().position(|byte| *byte != 0)?;
@@ -223,7 +226,7 @@ mod tests {
         assert!(matches!(parse(other, 32, &bytes), Parsed::Damaged { .. }));
         assert_eq!(parse(IDENTITY, 32, &bytes[..15]), Parsed::NeedsBytes(20));
         assert_eq!(parse(IDENTITY, 32, &[0; 40]), Parsed::Unwritten);
-        assert_eq!(parse(IDENTITY, 32, &encode_seal(IDENTITY, 32, 32)), Parsed::Sealed);
+        assert_eq!(parse(IDENTITY, 32, &encode_seal(IDENTITY, 32, 32)), Parsed::Sealed { synced_bytes: 32 });
     }
 
     #[test]
@@ -246,6 +249,16 @@ mod tests {
         encode_record(IDENTITY, second_at, 53, b"second", &mut bytes);
         bytes[14] ^= 1;
         assert_eq!(synced_bytes_known_after(IDENTITY, 32, &bytes), 53);
+    }
+
+    #[test]
+    fn a_seal_proves_no_more_than_what_was_synced_when_it_was_written() {
+        let mut bytes = Vec::new();
+        encode_record(IDENTITY, 32, 0, b"a record that the power cut tore", &mut bytes);
+        let sealed_at = 32 + u32::try_from(bytes.len()).unwrap();
+        bytes.extend(encode_seal(IDENTITY, sealed_at, 32));
+        bytes[14] ^= 1;
+        assert_eq!(synced_bytes_known_after(IDENTITY, 32, &bytes), 32);
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl SegmentReader {
                     let end = LogPosition { segment_id: self.identity.segment_id, offset: self.at };
                     return Ok(Ok((taken, end)));
                 }
-                Parsed::Sealed => return Ok(Err(SegmentEnd::Full)),
+                Parsed::Sealed { .. } => return Ok(Err(SegmentEnd::Full)),
                 Parsed::Unwritten => {
                     // Twelve zeros, or the end of what is buffered.
                     if self.buffer.is_empty() && 0 < self.fill(12).await? {
