@@ -24,7 +24,7 @@ def free_port(address="127.0.0.1"):
 
 
 def command(binary, directory, port, settings=(), extra=(), address="127.0.0.1", admin_port=0):
-    words = [str(binary), "start", "--data-dir", str(directory), "--address", address, "--cql-port", str(port),
+    words = [str(binary), "start", "--data-dir", str(directory), *(["--address", address] if address else []), "--cql-port", str(port),
              "--admin-port", str(admin_port), "--set", "native_shard_aware_transport_port=0"]
     for setting in settings:
         words += ["--set", setting]

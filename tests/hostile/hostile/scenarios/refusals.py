@@ -85,15 +85,16 @@ def damaged_metadata_is_refused(binary, report):
 def data_is_not_served_to_everybody_unasked(binary, report):
     with tempfile.TemporaryDirectory(prefix="helenus-hostile-") as root:
         def everywhere(*settings):
-            return run(command(binary, Path(root) / "data", free_port(), settings, address="0.0.0.0"))
+            return run(command(binary, Path(root) / "data", free_port(), ("rpc_address=0.0.0.0", *settings), address=None))
         check_refused(report, "0.0.0.0 without an address for clients", everywhere(), "broadcast_rpc_address")
         check_refused(report, "0.0.0.0 without --insecure", everywhere("broadcast_rpc_address=127.0.0.1"), "--insecure")
         path = Path(root) / "open.yaml"
         path.write_text("# rpc_address of Cassandra's own file\nrpc_address: 0.0.0.0\nbroadcast_rpc_address: 127.0.0.1\n")
-        words = command(binary, Path(root) / "data", free_port(), (), ["--config", str(path)])
-        at = words.index("--address")
-        check_refused(report, "rpc_address 0.0.0.0 in the file", run(words[:at] + words[at + 2:]), "open.yaml:2", "--insecure")
-    with Node(binary, ["broadcast_rpc_address=127.0.0.1"], ["--insecure"], address="0.0.0.0") as node:
+        words = command(binary, Path(root) / "data", free_port(), (), ["--config", str(path)], address=None)
+        check_refused(report, "rpc_address 0.0.0.0 in the file", run(words), "open.yaml:2", "--insecure")
+        words = command(binary, Path(root) / "data", free_port(), (), ["--insecure"], address="0.0.0.0")
+        check_refused(report, "0.0.0.0 for clients and other nodes", run(words), "broadcast_rpc_address")
+    with Node(binary, ["rpc_address=0.0.0.0", "broadcast_rpc_address=127.0.0.1"], ["--insecure"], address=None) as node:
         report.check("0.0.0.0 with --insecure is served", node.is_alive())
 
 
