@@ -337,7 +337,7 @@ mod tests {
         let refusal = decode(&mut decoder, &[3, 0, 0, 6, 5, 0, 0, 0, 0]).unwrap_err();
         assert_eq!(
             refusal.error.to_string(),
-            "Invalid message version. Got 3/v3 but previous messages on this connection had version 4/v4"
+            "Invalid message version. Got 3/v3 but previousmessages on this connection had version 4/v4"
         );
         assert_eq!(refusal.reply, ReplyForm::Version(ProtocolVersion::V4));
         assert!(decode(&mut decoder, &[4, 0, 0, 6, 5, 0, 0, 0, 0]).unwrap().is_some());

@@ -24,7 +24,8 @@ pub enum ProtocolError {
     UnsupportedVersion { number: u8 },
     #[error("Beta version of the protocol used ({version}), but USE_BETA flag is unset")]
     BetaFlagUnset { version: ProtocolVersion },
-    #[error("Invalid message version. Got {found} but previous messages on this connection had version {expected}")]
+    /// The missing blank is Cassandra's.
+    #[error("Invalid message version. Got {found} but previousmessages on this connection had version {expected}")]
     VersionChanged { found: ProtocolVersion, expected: ProtocolVersion },
     #[error("Unknown opcode {code}")]
     UnknownOpcode { code: u8 },

@@ -151,7 +151,7 @@ fn a_broken_envelope_in_a_sound_frame_leaves_the_connection_alive() {
     for (broken, text) in [
         (
             [4, 0, 0, 6, 5, 0, 0, 0, 0],
-            "Invalid message version. Got 4/v4 but previous messages on this connection had version 5/v5",
+            "Invalid message version. Got 4/v4 but previousmessages on this connection had version 5/v5",
         ),
         ([5, 0, 0, 6, 32, 0, 0, 0, 0], "Unknown opcode 32"),
     ] {

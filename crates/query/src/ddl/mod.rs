@@ -5,6 +5,7 @@
 //!
 //! Source: Cassandra 5.0, `cql3.statements.schema`.
 
+mod absent;
 mod alter_table;
 mod keyspace;
 mod properties;
@@ -130,7 +131,7 @@ pub fn plan(context: &DdlContext<'_>, statement: &Statement, session: Option<&st
             check_keyspace(context, keyspace, Action::InAllTables("DROP"))?;
             user_type::drop(context, keyspace, drop)
         }
-        other => Err(QueryError::unsupported(other.kind().name())),
+        other => absent::drop(other, session).unwrap_or_else(|| Err(QueryError::unsupported(other.kind().name()))),
     }
 }
 

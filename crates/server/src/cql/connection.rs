@@ -293,8 +293,10 @@ impl Connection {
             (Stage::Ready, Request::Startup(_)) => {
                 self.answer_protocol_error(header, &ProtocolError::AlreadyInitialized)
             }
+            // Who is in already may knock again, as with Cassandra.
             (Stage::Ready, Request::AuthResponse(_)) => {
-                self.answer_protocol_error(header, &ProtocolError::UnsupportedMessage)
+                self.answer(header, Response::AuthSuccess(None));
+                None
             }
             (Stage::Ready, Request::Register(types)) => {
                 self.client.events.borrow_mut().extend(types);
