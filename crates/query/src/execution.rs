@@ -20,6 +20,35 @@ use crate::terms::{Bind, Value};
 /// How often a schema change is computed again when others come first.
 const DDL_ATTEMPTS_MAX: u32 = 100;
 
+/// Refuses statements about roles and permissions to who did not log in, when they are prepared as when they are run.
+pub(crate) fn check_login(session: &Session, statement: &Statement) -> Result<()> {
+    if session.role.is_none() && is_about_roles(statement) {
+        let text = "You have to be logged in and not anonymous to perform this request";
+        return Err(QueryError::Unauthorized(text.to_owned()));
+    }
+    Ok(())
+}
+
+fn is_about_roles(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateRole(_)
+            | Statement::AlterRole(_)
+            | Statement::DropRole(_)
+            | Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser(_)
+            | Statement::Identity(_)
+            | Statement::GrantPermissions(_)
+            | Statement::RevokePermissions(_)
+            | Statement::GrantRole(_)
+            | Statement::RevokeRole(_)
+            | Statement::ListPermissions(_)
+            | Statement::ListRoles(_)
+            | Statement::ListUsers
+    )
+}
+
 /// One request under way.
 pub(crate) struct Execution<'x> {
     processor: &'x QueryProcessor,
@@ -130,25 +159,10 @@ impl<'x> Execution<'x> {
                 };
                 describe::execute(&context, describe).map(QueryResult::Rows)
             }
-            Statement::CreateRole(_)
-            | Statement::AlterRole(_)
-            | Statement::DropRole(_)
-            | Statement::CreateUser(_)
-            | Statement::AlterUser(_)
-            | Statement::DropUser(_)
-            | Statement::Identity(_)
-            | Statement::GrantPermissions(_)
-            | Statement::RevokePermissions(_)
-            | Statement::GrantRole(_)
-            | Statement::RevokeRole(_)
-            | Statement::ListPermissions(_)
-            | Statement::ListRoles(_)
-            | Statement::ListUsers => match self.session.role {
-                None => Err(QueryError::Unauthorized(
-                    "You have to be logged in and not anonymous to perform this request".to_owned(),
-                )),
-                Some(_) => Err(QueryError::unsupported(statement.kind().name())),
-            },
+            _ if is_about_roles(statement) => {
+                check_login(self.session, statement)?;
+                Err(QueryError::unsupported(statement.kind().name()))
+            }
             _ => self.change_schema(statement, warnings).await,
         }
     }

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use crate::compile::{Compiled, Plan};
 use crate::config::QueryConfig;
 use crate::error::{QueryError, Result, ensure, invalid};
-use crate::execution::Execution;
+use crate::execution::{Execution, check_login};
 use crate::modify::{BatchKind, BatchStatementRef, ModifyPlan, execute_batch};
 use crate::outcome::{PreparedOutcome, QueryOutcome, QueryResult, Session};
 use crate::registry::{Life, PreparedEntry, PreparedId, PreparedRegistry, prepared_id, statement_bytes};
@@ -103,6 +103,9 @@ impl QueryProcessor {
         };
         let keyspace = session.keyspace.as_deref();
         let compiled = Compiled::of_text(&schema, self.cluster.env(), text, keyspace).await?;
+        if let Plan::Other(statement) = &compiled.plan {
+            check_login(session, statement)?;
+        }
         let (entry, is_known) = self.store(&schema, text, keyspace, &compiled).await?;
         let (unqualified, qualified) = (prepared_id(text, None), prepared_id(text, keyspace));
         let mut warnings = Vec::new();
