@@ -9,7 +9,7 @@ use bytes::Bytes;
 use helenus_cluster::Cluster;
 use helenus_data::PartitionKey;
 use helenus_protocol::{
-    Batch, BatchKind as MessageBatchKind, BatchStatement, BoundValues, Prepared, QueryParameters, Rows,
+    Batch, BatchKind as MessageBatchKind, BatchStatement, BoundValues, ColumnSpec, Prepared, QueryParameters, Rows,
     Value as BoundValue,
 };
 use helenus_schema::SchemaSnapshot;
@@ -371,6 +371,32 @@ impl QueryProcessor {
         }
         let key = composite::partition_key(&components).ok()?;
         Some(self.cluster.owner_of(PartitionKey::new(&key).token()))
+    }
+
+    /// The text of a prepared statement, for logs and traces.
+    #[must_use]
+    pub fn prepared_text(&self, id: &[u8]) -> Option<Arc<str>> {
+        let id: &PreparedId = id.try_into().ok()?;
+        self.registry.get(id).map(|entry| Arc::clone(&entry.text))
+    }
+
+    /// The values of an EXECUTE that was served here, as CQL literals behind the names of their markers and in their order,
+    /// for traces.
+    #[must_use]
+    pub fn bound_literals(&self, id: &[u8], parameters: &QueryParameters) -> Vec<(Box<str>, String)> {
+        let plan = self.plans.borrow().get(id).map(Rc::clone);
+        let Some(plan) = plan else { return Vec::new() };
+        let values = ordered_values(&plan.compiled, &parameters.values);
+        let columns = plan.compiled.variables.columns().iter();
+        let literal = |(column, value): (&ColumnSpec, &Value<'_>)| {
+            let text = match value {
+                Value::Null => "null".to_owned(),
+                Value::Unset => "<unset>".to_owned(),
+                Value::Bytes(bytes) => column.ty.to_cql_literal(bytes),
+            };
+            (Box::from(&*column.name), text)
+        };
+        columns.zip(&values).map(literal).collect()
     }
 
     /// The plan of a prepared statement for the request's schema.

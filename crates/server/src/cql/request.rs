@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use helenus_env::{Instant, SchedulingGroup};
 use helenus_protocol::{
-    BatchKind, Consistency, EnvelopeHeader, ErrorBody, QueryParameters, Request, RequestMessage, Response,
-    ResponseExtras, ResponseMessage, ResultBody, WriteType,
+    BatchKind, BatchStatement, Consistency, EnvelopeHeader, ErrorBody, QueryParameters, Request, RequestMessage,
+    Response, ResponseExtras, ResponseMessage, ResultBody, WriteType,
 };
-use helenus_query::{QueryError, QueryOutcome, QueryResult};
+use helenus_query::{QueryError, QueryOutcome, QueryProcessor, QueryResult};
 use helenus_storage::{RequestContext, RequestMemory, TraceSink};
 use uuid::Uuid;
 
@@ -23,6 +23,9 @@ use crate::shard::ShardServer;
 
 /// What a request costs beside its own bytes: its task, plan and the first rows of its answer.
 const REQUEST_BYTES: u64 = 4 << 10;
+
+/// As much of a statement as a log line shows: a batch may have megabytes.
+const STATEMENT_BYTES_MAX: usize = 1_000;
 
 /// One request may have this part of the node's memory for requests, so that others are served beside it.
 const REQUEST_SHARE: u64 = 2;
@@ -286,14 +289,45 @@ fn should_trace(server: &ShardServer, asked: bool) -> bool {
 fn log_slow(server: &ShardServer, request: &Request, latency: Duration) {
     let Some(limit) = server.node.config.slow_query else { return };
     if limit <= latency {
-        let text = match request {
-            Request::Query(query) => trace::shorten(&query.text),
-            Request::Prepare(prepare) => trace::shorten(&prepare.text),
-            Request::Execute(_) | Request::Batch(_) | Request::Startup(_) => "",
-            Request::Options | Request::Register(_) | Request::AuthResponse(_) => "",
-        };
-        tracing::info!(?latency, opcode = %request.opcode(), statement = text, "a slow request");
+        let statement = statement_text(&server.processor, request);
+        tracing::info!(?latency, opcode = %request.opcode(), statement, "a slow request");
     }
+}
+
+/// What a log line names a request by: its statement, those of a batch one after the other, all cut where they get long.
+fn statement_text(processor: &QueryProcessor, request: &Request) -> String {
+    let of_id = |id: &[u8]| processor.prepared_text(id).unwrap_or_else(|| "(not prepared)".into());
+    match request {
+        Request::Query(query) => shorten(&query.text).to_owned(),
+        Request::Prepare(prepare) => shorten(&prepare.text).to_owned(),
+        Request::Execute(execute) => shorten(&of_id(&execute.id)).to_owned(),
+        Request::Batch(batch) => {
+            let mut text = String::new();
+            for query in &batch.queries {
+                if !text.is_empty() {
+                    text.push_str("; ");
+                }
+                match &query.statement {
+                    BatchStatement::Text(statement) => text.push_str(shorten(statement)),
+                    BatchStatement::Prepared(id) => text.push_str(shorten(&of_id(id))),
+                }
+                if STATEMENT_BYTES_MAX <= text.len() {
+                    break;
+                }
+            }
+            shorten(&text).to_owned()
+        }
+        Request::Startup(_) | Request::Options | Request::Register(_) | Request::AuthResponse(_) => String::new(),
+    }
+}
+
+/// A statement's text, cut where it gets long.
+fn shorten(text: &str) -> &str {
+    let mut end = STATEMENT_BYTES_MAX.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 fn traced_request(
@@ -303,10 +337,16 @@ fn traced_request(
     started: Instant,
     latency: Duration,
 ) -> TracedRequest {
+    let processor = &connection.server.processor;
+    let mut values = Vec::new();
     let (title, text, parameters) = match request {
         Request::Query(query) => ("Execute CQL3 query", Some(query.text.as_str().to_owned()), Some(&query.parameters)),
         Request::Prepare(prepare) => ("Preparing CQL3 query", Some(prepare.text.as_str().to_owned()), None),
-        Request::Execute(execute) => ("Execute CQL3 prepared query", None, Some(&execute.parameters)),
+        Request::Execute(execute) => {
+            let text = processor.prepared_text(&execute.id).map(|text| text.as_ref().to_owned());
+            values = processor.bound_literals(&execute.id, &execute.parameters);
+            ("Execute CQL3 prepared query", text, Some(&execute.parameters))
+        }
         Request::Batch(batch) => ("Execute batch of CQL3 queries", None, Some(&batch.parameters)),
         Request::Startup(_) | Request::Options | Request::Register(_) | Request::AuthResponse(_) => ("", None, None),
     };
@@ -318,10 +358,24 @@ fn traced_request(
         client: connection.client.address.ip(),
         title,
         text,
+        values,
         consistency: parameters.map(|parameters| parameters.consistency),
         serial_consistency: parameters.and_then(|parameters| parameters.serial_consistency),
         page_size: parameters.and_then(|parameters| parameters.page_size),
         started_micros,
         duration: latency,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_statements_are_cut_between_characters() {
+        assert_eq!(shorten("select"), "select");
+        let long = "é".repeat(STATEMENT_BYTES_MAX);
+        assert_eq!(shorten(&long).len(), STATEMENT_BYTES_MAX);
+        assert_eq!(shorten(&format!("x{long}")).len(), STATEMENT_BYTES_MAX - 1);
     }
 }

@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use crate::shard::ShardServer;
 
-/// As much of a statement as a trace or a log line shows. Source: Cassandra 5.0, `Tracing`'s session parameters are not
-/// cut; ours are, because a batch may have megabytes.
-const STATEMENT_BYTES_MAX: usize = 1_000;
+/// As much of a bound value as a trace shows; statements are not cut. Source: Cassandra 5.0,
+/// `transport.messages.ExecuteMessage.traceQuery`.
+const VALUE_CHARS_MAX: usize = 1_000;
 
 /// Ends a trace's writes: they must never hold up a stop.
 const WRITE_LIMIT: Duration = Duration::from_secs(2);
@@ -29,6 +29,8 @@ pub(super) struct TracedRequest {
     /// "Execute CQL3 query".
     pub title: &'static str,
     pub text: Option<String>,
+    /// Of a prepared statement: markers' names and the literals bound to them.
+    pub values: Vec<(Box<str>, String)>,
     pub consistency: Option<Consistency>,
     pub serial_consistency: Option<Consistency>,
     pub page_size: Option<i32>,
@@ -63,16 +65,6 @@ pub(super) async fn store(server: &ShardServer, request: TracedRequest, events: 
 
 async fn write(server: &ShardServer, context: &RequestContext, mutation: Mutation) -> Result<(), ClusterError> {
     server.cluster.write(context, helenus_cluster::Consistency::Any, WriteKind::Simple, vec![mutation]).await
-}
-
-/// A statement's text, cut where it gets long.
-#[must_use]
-pub(super) fn shorten(text: &str) -> &str {
-    let mut end = STATEMENT_BYTES_MAX.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 struct Writer<'a> {
@@ -160,20 +152,37 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn parameters(request: &TracedRequest) -> Vec<(&'static str, String)> {
+fn parameters(request: &TracedRequest) -> Vec<(String, String)> {
     let mut parameters = Vec::new();
+    let mut add = |name: &str, value: String| parameters.push((name.to_owned(), value));
     if let Some(level) = request.consistency {
-        parameters.push(("consistency_level", level.name().to_owned()));
+        add("consistency_level", level.name().to_owned());
         let serial = request.serial_consistency.unwrap_or(Consistency::Serial);
-        parameters.push(("serial_consistency_level", serial.name().to_owned()));
+        add("serial_consistency_level", serial.name().to_owned());
     }
-    if let Some(rows) = request.page_size {
-        parameters.push(("page_size", rows.to_string()));
+    if let Some(rows) = request.page_size.filter(|rows| 0 < *rows) {
+        add("page_size", rows.to_string());
     }
     if let Some(text) = &request.text {
-        parameters.push(("query", shorten(text).to_owned()));
+        add("query", text.clone());
+    }
+    for (index, (name, literal)) in request.values.iter().enumerate() {
+        add(&format!("bound_var_{index}_{name}"), shorten(literal));
     }
     parameters
+}
+
+/// A bound value as Cassandra shows it: its first characters (of UTF-16, as Java counts), dots, and a quote of whatever type.
+fn shorten(literal: &str) -> String {
+    if literal.len() <= VALUE_CHARS_MAX {
+        return literal.to_owned(); // No text has more characters than bytes.
+    }
+    let mut units = 0;
+    let end = literal.char_indices().find(|(_, character)| {
+        units += character.len_utf16();
+        VALUE_CHARS_MAX < units
+    });
+    end.map_or_else(|| literal.to_owned(), |(end, _)| format!("{}...'", &literal[..end]))
 }
 
 /// A CQL int; larger numbers are the largest one.
@@ -193,10 +202,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_statements_are_cut_between_characters() {
-        assert_eq!(shorten("select"), "select");
-        let long = "é".repeat(STATEMENT_BYTES_MAX);
-        assert_eq!(shorten(&long).len(), STATEMENT_BYTES_MAX);
-        assert_eq!(shorten(&format!("x{long}")).len(), STATEMENT_BYTES_MAX - 1);
+    fn long_values_are_cut_after_a_thousand_characters() {
+        assert_eq!(shorten("'x'"), "'x'");
+        let long = "é".repeat(VALUE_CHARS_MAX);
+        assert_eq!(shorten(&long), long);
+        assert_eq!(shorten(&format!("x{long}")), format!("x{}...'", "é".repeat(VALUE_CHARS_MAX - 1)));
     }
 }
