@@ -45,9 +45,12 @@ pub enum StorageError {
     #[error("memtables hold {used_bytes} bytes of {limit_bytes} and flushing does not keep up")]
     MemtablesFull { used_bytes: u64, limit_bytes: u64 },
 
-    /// Refusal: half a commit log segment is the most that one atomic record may take.
-    #[error("mutation of {bytes} bytes is too large for the maximum size of {bytes_max}")]
-    MutationTooLarge { bytes: u64, bytes_max: u64 },
+    /// Refusal: half a commit log segment is the most that one atomic record may take. `largest_keys` names the partitions of
+    /// `keyspace`, the largest first.
+    #[error(
+        "Rejected an oversized mutation ({bytes}/{bytes_max}) for keyspace: {keyspace}. Top keys are: {largest_keys}"
+    )]
+    MutationTooLarge { bytes: u64, bytes_max: u64, keyspace: String, largest_keys: String },
 
     /// Refusal: the read met more tombstones than `tombstone_failure_threshold`.
     #[error("read of {table} met {tombstones} tombstones, more than {threshold}")]
@@ -95,9 +98,12 @@ impl StorageError {
             Self::MemtablesFull { used_bytes, limit_bytes } => {
                 Self::MemtablesFull { used_bytes: *used_bytes, limit_bytes: *limit_bytes }
             }
-            Self::MutationTooLarge { bytes, bytes_max } => {
-                Self::MutationTooLarge { bytes: *bytes, bytes_max: *bytes_max }
-            }
+            Self::MutationTooLarge { bytes, bytes_max, keyspace, largest_keys } => Self::MutationTooLarge {
+                bytes: *bytes,
+                bytes_max: *bytes_max,
+                keyspace: keyspace.clone(),
+                largest_keys: largest_keys.clone(),
+            },
             Self::TooManyTombstones { table, tombstones, live_rows, threshold } => Self::TooManyTombstones {
                 table: table.clone(),
                 tombstones: *tombstones,

@@ -24,6 +24,7 @@ mod read;
 mod compaction;
 mod disk_guard;
 mod flush;
+mod oversized;
 mod quarantine;
 mod recovery;
 mod removal;

@@ -20,6 +20,7 @@ use crate::flush::{FlushReason, flush_by_period, flush_tables, flush_when_due};
 use crate::metrics::{
     CompactionProgress, CompactionRecord, LevelStats, RecoveryReport, StorageStats, TableStats, merge_estimates,
 };
+use crate::oversized;
 use crate::partition_locks::PartitionGuard;
 use crate::quarantine;
 use crate::read;
@@ -232,7 +233,7 @@ impl Storage {
         }
         let bytes_max = shard.log.body_bytes_max();
         if bytes_max < body.len() as u64 {
-            return Err(StorageError::MutationTooLarge { bytes: body.len() as u64, bytes_max });
+            return Err(oversized::refusal(&mutations, &stores, body.len() as u64, bytes_max));
         }
         self.wait_for_memory(context).await?;
         context.trace.record(&shard.env, || "Appending to commitlog".to_owned());

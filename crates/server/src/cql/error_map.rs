@@ -99,10 +99,7 @@ fn storage_message(error: &StorageError, failed: &Failed) -> ErrorMessage {
         StorageError::TooManyTombstones { .. } => failure(failed, FailureReason::ReadTooManyTombstones),
         // Nothing was changed, and another node may have room.
         StorageError::DiskReserve { .. } | StorageError::MemtablesFull { .. } => plain(ErrorBody::Overloaded),
-        StorageError::MutationTooLarge { bytes, bytes_max } => ErrorMessage {
-            text: format!("Encountered an oversized mutation ({bytes}/{bytes_max})"),
-            body: ErrorBody::Invalid,
-        },
+        StorageError::MutationTooLarge { .. } => plain(ErrorBody::Invalid),
         StorageError::DeadlineExceeded => timeout(failed, 0, 1, false),
         StorageError::UnknownTable(_) => {
             ErrorMessage { text: "unconfigured table".to_owned(), body: ErrorBody::Invalid }
@@ -230,8 +227,10 @@ mod tests {
         let failed = StorageError::CommitLogFailed { reason: "x".into() };
         let text = "Operation failed - received 0 responses and 1 failures: UNKNOWN from /127.0.0.1:7000";
         check(storage(failed), WRITE, ErrorCode::WriteFailure, text);
-        let large = StorageError::MutationTooLarge { bytes: 20, bytes_max: 10 };
-        check(storage(large), WRITE, ErrorCode::Invalid, "Encountered an oversized mutation (20/10)");
+        let (keyspace, largest_keys) = ("k".to_owned(), "t.1, t.2".to_owned());
+        let large = StorageError::MutationTooLarge { bytes: 20, bytes_max: 10, keyspace, largest_keys };
+        let text = "Rejected an oversized mutation (20/10) for keyspace: k. Top keys are: t.1, t.2";
+        check(storage(large), WRITE, ErrorCode::Invalid, text);
         let reserve = StorageError::DiskReserve { free_bytes: 1, reserve_bytes: 2 };
         check(storage(reserve), WRITE, ErrorCode::Overloaded, "disk reserve reached: 1 bytes free, 2 reserved");
     }
