@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use helenus_data::Direction;
 use helenus_data::read::{PartitionRows, ReadCommand, ReadPosition, ReadResult, ReadStats, ReadTarget};
+use helenus_data::{Direction, PartitionKey};
 use helenus_data::{Row, Side};
 use helenus_env::reply::reply;
 use helenus_storage::RequestContext;
@@ -140,6 +140,7 @@ struct RangeMerge<'c> {
     bytes: usize,
     next: Option<ReadPosition>,
     stats: ReadStats,
+    last_key: Option<PartitionKey>,
     is_done: bool,
 }
 
@@ -162,6 +163,7 @@ impl<'c> RangeMerge<'c> {
             bytes: 0,
             next: None,
             stats: ReadStats::default(),
+            last_key: None,
             is_done: command.limits.rows == 0,
         }
     }
@@ -190,6 +192,7 @@ impl<'c> RangeMerge<'c> {
         cursor.next = result.next;
         self.stats.live_rows += result.stats.live_rows;
         self.stats.tombstones += result.stats.tombstones;
+        self.last_key = self.last_key.take().max(result.last_key);
     }
 
     /// Takes partitions in key order while every shard that may have more has shown its next one.
@@ -217,6 +220,7 @@ impl<'c> RangeMerge<'c> {
         let row_count = partition.rows.len().max(1) as u64;
         let cut = self.rows_left < row_count;
         if cut {
+            self.stats.live_rows = self.stats.live_rows.saturating_sub(row_count - self.rows_left);
             partition.rows.truncate(usize::try_from(self.rows_left).unwrap_or(usize::MAX));
         }
         self.rows_left -= row_count.min(self.rows_left);
@@ -237,7 +241,12 @@ impl<'c> RangeMerge<'c> {
     }
 
     fn finish(self) -> ReadResult {
-        ReadResult { partitions: self.answer, next: self.next, stats: self.stats }
+        let mut stats = self.stats;
+        // What shards read ahead is not part of this answer.
+        let ahead = self.cursors.iter().flat_map(|cursor| &cursor.buffered);
+        let ahead: u64 = ahead.map(|partition| partition.rows.len().max(1) as u64).sum();
+        stats.live_rows = stats.live_rows.saturating_sub(ahead);
+        ReadResult { partitions: self.answer, next: self.next, stats, last_key: self.last_key }
     }
 }
 

@@ -47,6 +47,7 @@ impl<'c> RowCollector<'c> {
             return Flow::Stop;
         }
         let now_secs = self.command.now_secs;
+        self.result.last_key = Some(header.key.clone());
         if !header.deletion.is_live() {
             self.result.stats.tombstones += 1;
         }
@@ -76,6 +77,7 @@ impl<'c> RowCollector<'c> {
             self.result.stats.tombstones += 1;
         }
         let lives = row.has_live_data(now_secs);
+        self.result.stats.live_rows += u64::from(lives);
         self.strip(&mut row);
         if !lives || !self.command.filter.accepts_row(&row, now_secs) {
             return Flow::Continue;
@@ -89,7 +91,6 @@ impl<'c> RowCollector<'c> {
         };
         self.rows_in_partition += 1;
         self.rows_left -= 1;
-        self.result.stats.live_rows += 1;
         if self.rows_left == 0 || self.command.limits.bytes <= self.bytes {
             self.result.next = Some(ReadPosition {
                 key: current.key.clone(),

@@ -97,6 +97,8 @@ pub struct ReadResult {
     /// `None` when there is nothing more to read.
     pub next: Option<ReadPosition>,
     pub stats: ReadStats,
+    /// The last partition met, whether or not anything of it lives.
+    pub last_key: Option<PartitionKey>,
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +111,7 @@ pub struct PartitionRows {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadStats {
+    /// Live rows met, also those that the filter refused.
     pub live_rows: u64,
     /// Tombstones met: row, range, complex and cell tombstones, expired cells.
     pub tombstones: u64,

@@ -20,7 +20,7 @@ use crate::select::input::InputRow;
 use crate::select::plan::SelectPlan;
 use crate::select::selection::Selection;
 use crate::select::selector::{Evaluation, Group};
-use crate::select::tombstones;
+use crate::select::tombstones::{self, StatementLimits};
 use crate::terms::{Bind, Term, Value};
 
 /// Rows that one read for an aggregate or an unpaged result may bring at once; Cassandra's page for aggregates.
@@ -211,6 +211,7 @@ impl SelectPlan {
             evaluation: &evaluation,
             now_secs: request.now_secs,
             tombstones_max: config.tombstone_warn_threshold,
+            limits: self.limits(page_size, remaining, per_partition),
             warnings: Vec::new(),
             chunk_bytes: 0,
         };
@@ -228,6 +229,16 @@ impl SelectPlan {
             rows.paging_state = None;
         }
         Ok(rows)
+    }
+
+    fn limits(&self, page_size: Option<u32>, limit: Option<u32>, per_partition: Option<u32>) -> StatementLimits {
+        let smaller = limit.into_iter().chain(page_size).min();
+        match &self.grouping {
+            None if self.is_distinct => StatementLimits::Rows { rows: smaller, per_partition: Some(1) },
+            None => StatementLimits::Rows { rows: smaller, per_partition },
+            Some(Grouping::Everything) => StatementLimits::Everything { page_size },
+            Some(_) => StatementLimits::Groups { groups: smaller, per_partition, page_size },
+        }
     }
 
     fn warn_of_aggregation(&self, warnings: &mut Vec<String>) {
@@ -323,6 +334,8 @@ struct Reading<'r> {
     evaluation: &'r Evaluation<'r>,
     now_secs: i64,
     tombstones_max: u64,
+    /// As warnings of tombstones tell them.
+    limits: StatementLimits,
     warnings: Vec<String>,
     /// Granted for the chunk that was read last, which is gone when the next one is asked for.
     chunk_bytes: usize,
@@ -334,7 +347,13 @@ impl<'r> Reading<'r> {
         let read = self.cursor.next(self.cluster, self.context, self.consistency, rows, CHUNK_BYTES).await?;
         let Some((command, result)) = read else { return Ok(None) };
         if self.tombstones_max < result.stats.tombstones {
-            self.warnings.push(tombstones::warning(&self.plan.table, &self.plan.selection, &command, &result));
+            self.warnings.push(tombstones::warning(
+                &self.plan.table,
+                &self.plan.selection,
+                &command,
+                self.limits,
+                &result,
+            ));
         }
         let bytes: usize = result.partitions.iter().map(partition_bytes).sum();
         if FREE_CHUNK_BYTES < bytes {
