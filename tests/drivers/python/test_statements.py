@@ -302,6 +302,14 @@ def test_trace_tells_who_did_what(session, pairs):
     assert all(event.source == HOST for event in trace.events)
 
 
+def test_trace_of_a_prepared_statement_names_it_and_its_values(session, pairs):
+    prepared = session.prepare("INSERT INTO pairs (k, v) VALUES (?, ?)")
+    result = session.execute(prepared, (1001, "it's"), trace=True)
+    parameters = result.get_query_trace(max_wait_sec=20).parameters
+    assert parameters["query"] == "INSERT INTO pairs (k, v) VALUES (?, ?)"
+    assert (parameters["bound_var_0_k"], parameters["bound_var_1_v"]) == ("1001", "'it''s'")
+
+
 def test_warnings_reach_the_client(session, numbers, pairs):
     answer = session.execute_async(f"SELECT count(*) FROM {numbers}")
     answer.result()
