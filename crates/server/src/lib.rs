@@ -9,6 +9,7 @@ mod shard;
 mod start;
 
 mod auth;
+mod compaction_history;
 mod cql;
 mod metrics;
 mod virtual_tables;

@@ -25,6 +25,7 @@ use helenus_schema::SchemaSnapshot;
 use helenus_storage::{RequestContext, Storage, StorageConfig};
 
 use crate::auth::superuser;
+use crate::compaction_history;
 use crate::cql::clients::Clients;
 use crate::cql::listener::{Accepted, Listeners};
 use crate::cql::traits::StatementTraits;
@@ -139,6 +140,7 @@ async fn run_phases(context: ShardContext, plan: ShardPlan) -> Result<(), String
     let server = start_server(env.clone(), shard_count, &node, cluster, processor, plan.links)?;
     publish_schema_changes(&server);
     virtual_tables::register(&server);
+    compaction_history::keep(&server);
     let job_server = Rc::clone(&server);
     let job_task = env.spawn("take administration's jobs", async move {
         while let Some(job) = jobs.recv().await {

@@ -29,6 +29,8 @@ pub(crate) struct SummaryBuilder {
 
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
+    /// How many keys of the file stand between two entries.
+    interval: u64,
     tokens: Vec<Token>,
     /// Where in `bytes` the key of an entry starts; it ends 8 bytes before the next entry.
     starts: Vec<u32>,
@@ -39,7 +41,7 @@ pub(crate) struct Summary {
 impl SummaryBuilder {
     pub(crate) fn new(interval: i32) -> Self {
         let interval = u64::try_from(interval).unwrap_or(0).max(1);
-        Self { interval, keys: 0, summary: Summary::default() }
+        Self { interval, keys: 0, summary: Summary { interval, ..Summary::default() } }
     }
 
     pub(crate) fn add(&mut self, key: &PartitionKey, index_position: u64) {
@@ -83,10 +85,10 @@ impl Summary {
     /// The summary and the file's first and last key.
     pub(crate) fn get(bytes: &[u8]) -> Decoded<(Self, PartitionKey, PartitionKey)> {
         let mut input = Input::new(bytes);
-        let _interval = input.i32()?;
+        let interval = u64::try_from(input.i32()?).unwrap_or(0).max(1);
         let count = input.i32_count("a count of entries")?;
         let body_bytes = input.i64()?;
-        let _sampling = input.i32()?;
+        let sampling = u64::try_from(input.i32()?).unwrap_or(0).max(1);
         let _full_count = input.i32()?;
         let entries_bytes = usize::try_from(body_bytes).ok().and_then(|bytes| bytes.checked_sub(count.checked_mul(4)?));
         let Some(entries_bytes) = entries_bytes.filter(|_| 0 < count) else {
@@ -94,8 +96,12 @@ impl Summary {
         };
         let offsets = input.take(4 * count)?;
         let entries = input.take(entries_bytes)?;
-        let mut summary =
-            Summary { tokens: Vec::with_capacity(count), starts: Vec::with_capacity(count), bytes: entries.to_vec() };
+        let mut summary = Summary {
+            interval: interval.saturating_mul(FULL_SAMPLING.unsigned_abs().into()) / sampling,
+            tokens: Vec::with_capacity(count),
+            starts: Vec::with_capacity(count),
+            bytes: entries.to_vec(),
+        };
         for offset in offsets.as_chunks::<4>().0 {
             let start = u32::from_le_bytes(*offset).checked_sub((4 * count) as u32);
             let Some(start) = start.filter(|start| summary.starts.last().is_none_or(|last| last < start)) else {
@@ -122,6 +128,22 @@ impl Summary {
 
     pub(crate) fn heap_bytes(&self) -> usize {
         self.bytes.capacity() + self.starts.capacity() * 4 + self.tokens.capacity() * 8
+    }
+
+    /// About how many of the file's `keys` have tokens up to `token`. Between two entries, tokens are taken to lie evenly,
+    /// as hashes do.
+    pub(crate) fn keys_up_to(&self, token: Token, last: Token, keys: u64) -> u64 {
+        if last <= token {
+            return keys;
+        }
+        let after = self.tokens.partition_point(|entry| *entry <= token);
+        let Some(before) = after.checked_sub(1) else { return 0 };
+        // An entry is itself up to its token.
+        let rank = |entry: usize| (entry as u64).saturating_mul(self.interval).saturating_add(1).min(keys);
+        let (low, low_rank) = (self.tokens[before], rank(before));
+        let (high, high_rank) = self.tokens.get(after).map_or((last, keys), |high| (*high, rank(after)));
+        let share = low.0.abs_diff(token.0) as f64 / low.0.abs_diff(high.0).max(1) as f64;
+        low_rank + (share * high_rank.saturating_sub(low_rank) as f64) as u64
     }
 
     /// Bytes from the start of an entry to its end, its position included.
@@ -169,6 +191,26 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_up_to_a_token_are_counted_by_entries_and_evenly_between_them() {
+        let mut keys: Vec<_> = (0..1_000u32).map(|i| PartitionKey::new(&i.to_be_bytes())).collect();
+        keys.sort();
+        let mut builder = SummaryBuilder::new(128);
+        for (position, key) in (0..).zip(&keys) {
+            builder.add(key, position);
+        }
+        let mut bytes = Vec::new();
+        builder.put(keys[0].bytes(), keys[999].bytes(), &mut bytes);
+        let (read, first, last) = Summary::get(&bytes).expect("a summary");
+        let count = |token: Token| read.keys_up_to(token, last.token(), 1_000);
+        assert_eq!(count(Token(first.token().0 - 1)), 0);
+        assert_eq!((count(first.token()), count(last.token()), count(Token::MAX)), (1, 1_000, 1_000));
+        for (rank, key) in (1..).zip(&keys) {
+            assert!(count(key.token()).abs_diff(rank) <= 32, "{rank}: {}", count(key.token()));
+        }
+        assert_eq!(count(keys[256].token()), 257, "an entry's rank is known");
+    }
 
     #[test]
     fn a_key_is_looked_for_in_the_block_whose_sample_is_the_last_not_after_it() {

@@ -12,6 +12,7 @@ use helenus_data::read::KeyRange;
 use helenus_data::{DeletionTime, PartitionHeader, PartitionKey};
 use helenus_env::Env;
 use helenus_schema::Table;
+use helenus_types::token::Token;
 
 use crate::bloom_filter::BloomFilter;
 use crate::chunk_cache::ChunkCache;
@@ -154,6 +155,15 @@ impl SsTable {
     #[must_use]
     pub fn chunk_metadata_bytes(&self) -> usize {
         self.parts.data.heap_bytes()
+    }
+
+    /// About how many partitions of the file have tokens above `start` and up to `end`. Adjacent ranges add up to what the
+    /// range around both gives.
+    #[must_use]
+    pub fn partitions_between(&self, start: Token, end: Token) -> u64 {
+        let stats = &self.stats;
+        let up_to = |token| self.parts.summary.keys_up_to(token, stats.last_key.token(), stats.partition_count());
+        up_to(end).saturating_sub(up_to(start))
     }
 
     /// Whether the file may hold the partition; `false` is certain.

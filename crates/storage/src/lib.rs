@@ -43,8 +43,8 @@ pub use context::{RequestContext, RequestMemory, TraceCollection, TraceEvent, Tr
 pub use error::StorageError;
 pub use flush::FlushReason;
 pub use metrics::{
-    CompactionKind, CompactionProgress, CompactionRecord, Histogram, LevelStats, RecoveryReport, StorageStats,
-    TableStats, merge_estimates,
+    CompactionKind, CompactionProgress, CompactionRecord, Histogram, LevelStats, RangeEstimate, RecoveryReport,
+    StorageStats, TableStats, merge_estimates,
 };
 pub use node::StorageNode;
 pub use partition_locks::PartitionGuard;

@@ -1,5 +1,6 @@
 //! Counters and histograms of one shard's tables, gathered by value.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use helenus_sstable::EstimatedHistogram;
@@ -258,6 +259,31 @@ pub struct CompactionRecord {
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub partitions_out: u64,
+    /// How many partitions were merged from how many files each.
+    pub partitions_by_sources: BTreeMap<u32, u64>,
+}
+
+/// What the files of a table hold of a range of tokens. Estimates of shards add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RangeEstimate {
+    pub partitions: u64,
+    /// Of the files that reach into the range: partitions and their bytes, for the mean.
+    pub sampled_partitions: u64,
+    pub sampled_bytes: f64,
+}
+
+impl RangeEstimate {
+    pub fn merge(&mut self, other: &Self) {
+        self.partitions += other.partitions;
+        self.sampled_partitions += other.sampled_partitions;
+        self.sampled_bytes += other.sampled_bytes;
+    }
+
+    /// Mean size of a partition; 0 without files.
+    #[must_use]
+    pub fn mean_partition_bytes(&self) -> u64 {
+        self.sampled_bytes.max(0.0) as u64 / self.sampled_partitions.max(1)
+    }
 }
 
 /// Why files are rewritten.

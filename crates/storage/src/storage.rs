@@ -8,7 +8,7 @@ use helenus_data::read::{ReadCommand, ReadResult};
 use helenus_data::{Mutation, PartitionKey, TableId, codec};
 use helenus_env::{Env, ShardId, TaskHandle};
 use helenus_schema::{SchemaSnapshot, Table};
-use helenus_types::token::shard_of;
+use helenus_types::token::{Token, shard_of};
 use tracing::{error, warn};
 
 use crate::compaction::{compact_all, compact_when_due, gc_before_secs, pending};
@@ -18,7 +18,8 @@ use crate::counters;
 use crate::error::StorageError;
 use crate::flush::{FlushReason, flush_by_period, flush_tables, flush_when_due};
 use crate::metrics::{
-    CompactionProgress, CompactionRecord, LevelStats, RecoveryReport, StorageStats, TableStats, merge_estimates,
+    CompactionProgress, CompactionRecord, LevelStats, RangeEstimate, RecoveryReport, StorageStats, TableStats,
+    merge_estimates,
 };
 use crate::oversized;
 use crate::partition_locks::PartitionGuard;
@@ -458,6 +459,34 @@ impl Storage {
     /// The last hundred compactions that ended, oldest first.
     pub fn compaction_history(&self) -> Vec<CompactionRecord> {
         self.shard.compactions.history()
+    }
+
+    /// Calls `listener` at the end of every compaction from now on.
+    pub fn on_compaction_end(&self, listener: Box<dyn Fn(&CompactionRecord)>) {
+        self.shard.compactions.listen(listener);
+    }
+
+    /// What this shard's files hold of each of `ranges`, left ends excluded; nothing of a table that does not exist.
+    pub fn estimate_ranges(&self, table: TableId, ranges: &[(Token, Token)]) -> Vec<RangeEstimate> {
+        let mut estimates = vec![RangeEstimate::default(); ranges.len()];
+        let Ok(store) = self.shard.table(table) else { return estimates };
+        for file in &store.view().files {
+            let stats = file.stats();
+            // Every shard has this file, and about as much of it as the others.
+            let sharers = if file.is_shared { u64::from(self.shard.shard_count) } else { 1 };
+            let sampled = stats.partition_bytes.count() / sharers;
+            let mean_bytes = stats.partition_bytes.mean().ceil();
+            for ((start, end), estimate) in ranges.iter().zip(&mut estimates) {
+                if *start < stats.last_key.token() && stats.first_key.token() <= *end {
+                    estimate.merge(&RangeEstimate {
+                        partitions: file.partitions_between(*start, *end) / sharers,
+                        sampled_partitions: sampled,
+                        sampled_bytes: sampled as f64 * mean_bytes,
+                    });
+                }
+            }
+        }
+        estimates
     }
 
     /// Zeros for a table that does not exist.

@@ -14,7 +14,7 @@ use helenus_sstable::{
     ChunkCache, Descriptor, EncodingStats, Generation, PartitionCursor, Scanner, SsTable, SsTableError, SsTableStats,
     SsTableWriter, WriterOptions,
 };
-use helenus_types::token::shard_of;
+use helenus_types::token::{Token, shard_of};
 
 use crate::config::StorageConfig;
 use crate::error::StorageError;
@@ -166,6 +166,10 @@ impl TableFile {
     }
 
     /// Of the data component, on disk.
+    pub fn partitions_between(&self, start: Token, end: Token) -> u64 {
+        self.opened.partitions_between(start, end)
+    }
+
     pub fn data_disk_bytes(&self) -> u64 {
         self.opened.data_disk_bytes()
     }

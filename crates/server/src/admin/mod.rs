@@ -13,6 +13,8 @@ mod problem;
 mod prometheus;
 mod routes;
 
+pub(crate) use routes::compactions::kind_name as compaction_kind_name;
+
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;

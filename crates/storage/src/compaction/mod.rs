@@ -65,6 +65,7 @@ pub(crate) struct Compactions {
     is_automatic: Cell<bool>,
     running: RefCell<BTreeMap<Uuid, Rc<Running>>>,
     history: RefCell<VecDeque<CompactionRecord>>,
+    listener: RefCell<Option<Listener>>,
     pub completed_count: Cell<u64>,
     pub completed_bytes: Cell<u64>,
     /// How long compactions have held the shard's thread.
@@ -73,8 +74,11 @@ pub(crate) struct Compactions {
     warned: RefCell<std::collections::BTreeSet<(helenus_data::TableId, String)>>,
 }
 
+type Listener = Box<dyn Fn(&CompactionRecord)>;
+
 struct Running {
     progress: RefCell<CompactionProgress>,
+    partitions_by_sources: RefCell<BTreeMap<u32, u64>>,
     is_cancelled: Cell<bool>,
     /// Wakes it from a nap.
     stopped: Notify,
@@ -107,6 +111,7 @@ impl Job {
         let id = progress.id;
         let running = Rc::new(Running {
             progress: RefCell::new(progress),
+            partitions_by_sources: RefCell::default(),
             is_cancelled: Cell::new(false),
             stopped: Notify::new(),
         });
@@ -134,6 +139,7 @@ impl Compactions {
             is_automatic: Cell::new(true),
             running: RefCell::default(),
             history: RefCell::default(),
+            listener: RefCell::default(),
             completed_count: Cell::new(0),
             completed_bytes: Cell::new(0),
             busy: Cell::new(Duration::ZERO),
@@ -187,7 +193,15 @@ impl Compactions {
         }
     }
 
+    /// Calls `listener` at the end of every compaction; it must not compact by itself.
+    pub fn listen(&self, listener: Listener) {
+        *self.listener.borrow_mut() = Some(listener);
+    }
+
     fn remember(&self, record: CompactionRecord) {
+        if let Some(listener) = &*self.listener.borrow() {
+            listener(&record);
+        }
         let mut history = self.history.borrow_mut();
         if history.len() == HISTORY_MAX {
             history.pop_front();
@@ -447,6 +461,7 @@ fn finish(shard: &Shard, store: &TableStore, running: &Running, bytes_in: u64, b
         bytes_in,
         bytes_out,
         partitions_out,
+        partitions_by_sources: running.partitions_by_sources.take(),
     });
     let mut stats = store.stats_mut();
     stats.compactions += 1;
@@ -516,6 +531,8 @@ async fn merge_into(
     while let Some((key, mut sources)) = walk.next().await? {
         let purge = question.as_mut().map(|question| question.ask(&key));
         let floor = pacer.taken + pacer.bytes_of_partition * sources.len() as u64;
+        let source_count = u32::try_from(sources.len()).unwrap_or(u32::MAX);
+        *running.partitions_by_sources.borrow_mut().entry(source_count).or_default() += 1;
         let written = write_partition(&mut pacer, writer, &table, &mut sources, purge.as_ref()).await;
         let paced = match written {
             Ok(()) => pacer.charge(floor.max(writer.data_bytes())).await,
