@@ -5,6 +5,7 @@
     run.py compare       [FILES] --host H [--port P]      run the cases, report what differs from the golden files
     run.py rules                                          cases per grammar rule; fails below three
     run.py verify-tenth  --seed S --host H [--port P]     random files, a tenth of the statements, from a live Cassandra
+    run.py hunt --oracle O --seed S --rounds N --host H   random statements to a live Cassandra and to H, answers compared
     run.py self-test                                      plant differences; the comparer must report each of them
 """
 
@@ -26,6 +27,7 @@ from suite.answer import render  # noqa: E402
 from suite.case import DEFAULT_PROTOCOL, BadCase, Case  # noqa: E402
 from suite.connection import Connection, ConnectionLost  # noqa: E402
 from suite.golden import BadGolden, Golden, compare  # noqa: E402
+from suite.hunt import hunt_round  # noqa: E402
 from suite.known import KnownDifferences  # noqa: E402
 from suite.selftest import self_test  # noqa: E402
 from suite.session import Session  # noqa: E402
@@ -224,6 +226,25 @@ def command_rules(_):
     return 1 if below else 0
 
 
+def command_hunt(arguments):
+    """Rounds from --seed on; what differs is printed as in `compare`, Cassandra's lines with a minus."""
+    servers = [(arguments.oracle, 9042), (arguments.host, arguments.port)]
+    if not arguments.oracle:
+        sys.exit("run.py: hunt needs --oracle, the address of a live Cassandra (CQL on port 9042)")
+    compared = different = refused = 0
+    for seed in range(arguments.seed, arguments.seed + arguments.rounds):
+        case, differing, refusals = hunt_round(seed, arguments.count, servers, arguments.timeout)
+        compared, different, refused = compared + len(case.statements), different + len(differing), refused + refusals
+        for statement, expected, actual in differing:
+            print(f"seed {seed}, statement {statement.line}: {statement.key[:1000]}")
+            for sign, lines, others in (("-", expected, actual), ("+", actual, expected)):
+                for line in [line for line in lines if line not in others][:12]:
+                    print(f"    {sign} {line[:1000]}")
+    print(f"seeds {arguments.seed} to {arguments.seed + arguments.rounds - 1}: {compared} statements "
+          f"({refused} refused by both or by Cassandra), {different} differ")
+    return 1 if different else 0
+
+
 def command_self_test(_):
     problems = self_test()
     print(*problems, f"self-test: {len(problems)} problems", sep="\n")
@@ -231,7 +252,7 @@ def command_self_test(_):
 
 
 COMMANDS = {"record": command_record, "compare": command_compare, "rules": command_rules,
-            "verify-tenth": command_verify_tenth, "self-test": command_self_test}
+            "verify-tenth": command_verify_tenth, "self-test": command_self_test, "hunt": command_hunt}
 
 
 def main():
@@ -244,6 +265,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=4, help="files side by side")
     parser.add_argument("--timeout", type=float, default=30, help="seconds to wait for an answer")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--oracle", help="hunt: address of a live Cassandra")
+    parser.add_argument("--rounds", type=int, default=20, help="hunt: seeds to try")
+    parser.add_argument("--count", type=int, default=200, help="hunt: random statements a seed, beside those that prepare it")
     parser.add_argument("--list-failures", action="store_true", help="print only which statements differ")
     parser.add_argument("--causes", action="store_true", help="print which answers came instead, most frequent first")
     parser.add_argument("--quiet", action="store_true", help="print only the table")

@@ -21,7 +21,7 @@ pub use consistency::Consistency;
 pub use coordinator::{CompareAndSet, Decision, WriteKind, replay_batchlog};
 pub use error::ClusterError;
 pub use metadata::Role;
-pub use metrics::ClusterMetrics;
+pub use metrics::{ClusterMetrics, Coordinated};
 pub use shard_port::{ShardLinks, ShardPort};
 pub use topology::{
     CQL_VERSION, NATIVE_PROTOCOL_VERSION, NodeAddress, NodeIdentity, PARTITIONER, RELEASE_VERSION, Topology,

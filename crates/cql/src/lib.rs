@@ -57,4 +57,4 @@ pub use ast::type_name::{NativeType, TypeName};
 pub use error::{Position, SyntaxError};
 pub use grammar::{MARKERS_MAX, NESTING_MAX, parse_statement, parse_term, parse_type};
 pub use keyword::{is_reserved, maybe_quote};
-pub use print::{CqlText, ToCql};
+pub use print::{CqlText, ToCql, hash_order};

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use helenus_types::composite;
+
 use crate::key::{PartitionKey, Slice};
 use crate::merge::{MergeStep, Merger, merge_headers};
 use crate::partition::Partition;
@@ -15,15 +17,21 @@ use crate::unfiltered::{Direction, PartitionHeader};
 pub enum KeyOrder {
     /// By token, as all stored tables.
     Token,
-    /// By the key's bytes, as Cassandra's virtual tables (their partitioner is local).
-    Bytes,
+    /// By the bytes of so many key columns, as Cassandra's virtual tables (their partitioner is local).
+    Columns(usize),
 }
 
 impl KeyOrder {
     fn compare(self, left: &PartitionKey, right: &PartitionKey) -> Ordering {
         match self {
             KeyOrder::Token => left.cmp(right),
-            KeyOrder::Bytes => left.bytes().cmp(right.bytes()),
+            KeyOrder::Columns(count) => {
+                let columns = |key: &PartitionKey| -> Option<Vec<Vec<u8>>> {
+                    let columns = composite::split_partition_key(key.bytes(), count).ok()?;
+                    Some(columns.iter().map(|column| column.to_vec()).collect())
+                };
+                columns(left).cmp(&columns(right))
+            }
         }
     }
 }

@@ -63,6 +63,16 @@ pub fn merge_cell(into: &mut Cell, new: Cell, rule: CellRule) -> isize {
     signed(into.heap_bytes()) - before
 }
 
+/// As [`merge_cell`] for a cell of a complex column: the path is the winner's. Paths may be equal and have other bytes, as
+/// decimals of another scale do. Answers by how many bytes the heap grew.
+pub fn merge_entry(into: &mut (CellPath, Cell), new: (CellPath, Cell), rule: CellRule) -> isize {
+    let before = signed(into.0.heap_bytes());
+    if rule == CellRule::Regular && compare_cells(&into.1, &new.1) == Ordering::Less {
+        into.0 = new.0;
+    }
+    merge_cell(&mut into.1, new.1, rule) + signed(into.0.heap_bytes()) - before
+}
+
 fn merge_counter_cell(into: &mut Cell, new: Cell) {
     match (into.is_tombstone(), new.is_tombstone()) {
         (true, true) => {
@@ -158,7 +168,7 @@ fn merge_complex(into: &mut ComplexColumn, mut new: ComplexColumn, rule: CellRul
     if new.cells.len() * INSERT_FROM_RATIO <= into.cells.len() {
         for (path, cell) in new.cells {
             match into.cells.binary_search_by(|(other, _)| other.order().cmp(path.order())) {
-                Ok(at) => grown += merge_cell(&mut into.cells[at].1, cell, rule),
+                Ok(at) => grown += merge_entry(&mut into.cells[at], (path, cell), rule),
                 Err(at) => {
                     let entry = (path, cell);
                     grown += cell_bytes(&entry);
@@ -188,9 +198,9 @@ fn merged_cells(left: Vec<(CellPath, Cell)>, right: Vec<(CellPath, Cell)>, rule:
             Ordering::Less => merged.extend(left.next()),
             Ordering::Greater => merged.extend(right.next()),
             Ordering::Equal => {
-                if let (Some((path, mut cell)), Some((_, new))) = (left.next(), right.next()) {
-                    merge_cell(&mut cell, new, rule);
-                    merged.push((path, cell));
+                if let (Some(mut entry), Some(new)) = (left.next(), right.next()) {
+                    merge_entry(&mut entry, new, rule);
+                    merged.push(entry);
                 }
             }
         }

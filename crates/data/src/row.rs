@@ -156,7 +156,8 @@ impl ComplexColumn {
     pub fn add_cell(&mut self, path: CellPath, cell: Cell) {
         match self.cells.binary_search_by(|(other, _)| other.order().cmp(path.order())) {
             Ok(at) => {
-                crate::reconcile::merge_cell(&mut self.cells[at].1, cell, crate::reconcile::CellRule::Regular);
+                let rule = crate::reconcile::CellRule::Regular;
+                crate::reconcile::merge_entry(&mut self.cells[at], (path, cell), rule);
             }
             Err(at) => self.cells.insert(at, (path, cell)),
         }

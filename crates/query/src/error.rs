@@ -41,6 +41,9 @@ pub enum QueryError {
     /// 0x1400: a function or operation failed on a value.
     #[error("{message}")]
     FunctionFailure { keyspace: String, function: String, argument_types: Vec<String>, message: String },
+    /// Any of the others, with the warnings that the client would have got with an answer.
+    #[error("{error}")]
+    Warned { error: Box<QueryError>, warnings: Vec<String> },
     /// Unavailable, timeout, failure, overload: what became of the request in the cluster.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
@@ -51,6 +54,30 @@ impl QueryError {
     #[must_use]
     pub fn unsupported(what: &str) -> Self {
         Self::Invalid(format!("{what} is not supported by Helenus yet"))
+    }
+
+    /// This error with warnings that come before those it has.
+    #[must_use]
+    pub(crate) fn warned(self, mut warnings: Vec<String>) -> Self {
+        if warnings.is_empty() {
+            return self;
+        }
+        match self {
+            Self::Warned { error, warnings: later } => {
+                warnings.extend(later);
+                Self::Warned { error, warnings }
+            }
+            error => Self::Warned { error: Box::new(error), warnings },
+        }
+    }
+
+    /// The error itself, and what goes with it.
+    #[must_use]
+    pub fn into_parts(self) -> (Self, Vec<String>) {
+        match self {
+            Self::Warned { error, warnings } => (*error, warnings),
+            error => (error, Vec::new()),
+        }
     }
 }
 

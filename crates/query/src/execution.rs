@@ -112,9 +112,21 @@ impl<'x> Execution<'x> {
 
     pub async fn run(&self, compiled: &Compiled, values: &[Value<'_>]) -> Result<QueryOutcome> {
         self.check_local()?;
+        let mut warnings = Vec::new();
+        match self.run_plan(compiled, values, &mut warnings).await {
+            Ok(result) => Ok(QueryOutcome { result, warnings, memory: None }),
+            Err(error) => Err(error.warned(warnings)),
+        }
+    }
+
+    async fn run_plan(
+        &self,
+        compiled: &Compiled,
+        values: &[Value<'_>],
+        warnings: &mut Vec<String>,
+    ) -> Result<QueryResult> {
         let QueryProcessor { cluster, config, registry, .. } = self.processor;
         let bind = Bind::new(values, cluster.env());
-        let mut warnings = Vec::new();
         let rows = match &compiled.plan {
             Plan::Select(plan) => {
                 let page_size = self.parameters.page_size.and_then(|size| u32::try_from(size).ok());
@@ -124,21 +136,18 @@ impl<'x> Execution<'x> {
                     paging_state: self.parameters.paging_state.as_deref(),
                     now_secs: self.now_secs(),
                 };
-                Some(plan.execute(cluster, self.context, config, &bind, &request, &mut warnings).await?)
+                Some(plan.execute(cluster, self.context, config, &bind, &request, warnings).await?)
             }
             Plan::Modify(plan) => {
                 plan.execute(cluster, self.context, &registry.prepends, &bind, &self.modify_request()).await?
             }
             Plan::Batch(plan) => {
                 let request = self.modify_request();
-                plan.execute(cluster, self.context, config, &registry.prepends, &bind, &request, &mut warnings).await?
+                plan.execute(cluster, self.context, config, &registry.prepends, &bind, &request, warnings).await?
             }
-            Plan::Other(statement) => {
-                let result = self.run_other(statement, &mut warnings).await?;
-                return Ok(QueryOutcome { result, warnings, memory: None });
-            }
+            Plan::Other(statement) => return self.run_other(statement, warnings).await,
         };
-        Ok(QueryOutcome { result: rows.map_or(QueryResult::Void, QueryResult::Rows), warnings, memory: None })
+        Ok(rows.map_or(QueryResult::Void, QueryResult::Rows))
     }
 
     async fn run_other(&self, statement: &Statement, warnings: &mut Vec<String>) -> Result<QueryResult> {

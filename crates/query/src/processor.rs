@@ -67,8 +67,11 @@ impl QueryProcessor {
         let keyspace = self.request_keyspace(session, &context, parameters)?;
         let env = self.cluster.env();
         context.trace.record(env, || format!("Parsing {text}"));
-        let compiled = Compiled::of_text(&context.schema, env, text, keyspace).await?;
-        context.trace.record(env, || "Preparing statement".to_owned());
+        let compiled = Compiled::of_text(&context.schema, env, text, keyspace).await;
+        if !matches!(compiled, Err(QueryError::Syntax(_))) {
+            context.trace.record(env, || "Preparing statement".to_owned());
+        }
+        let compiled = compiled?;
         let context = compiled.with_timeout(env, &self.config.time_limits, context);
         let values = ordered_values(&compiled, &parameters.values);
         ensure!(values.len() == compiled.marker_count(), "Invalid amount of bind variables");
@@ -222,6 +225,12 @@ impl QueryProcessor {
         stored::write(&self.cluster, Changes { added: Vec::new(), removed }).await;
     }
 
+    /// The node's prepared statements.
+    #[must_use]
+    pub fn registry(&self) -> &PreparedRegistry {
+        &self.registry
+    }
+
     /// Serves an EXECUTE.
     ///
     /// # Errors
@@ -255,7 +264,10 @@ impl QueryProcessor {
         );
         let keyspace = entry.session_keyspace.as_deref();
         let execution = Execution::new(self, session, keyspace, &context, parameters)?;
-        let mut outcome = execution.run(compiled, &values).await?;
+        let mut outcome = match execution.run(compiled, &values).await {
+            Ok(outcome) => outcome,
+            Err(error) => return Err(error.warned(warnings)),
+        };
         outcome.memory = context.memory.map(RequestMemory::into_permit);
         if !warnings.is_empty() {
             warnings.append(&mut outcome.warnings);
@@ -348,9 +360,14 @@ impl QueryProcessor {
             &execution.modify_request(),
             &mut warnings,
         )
-        .await?;
+        .await;
         let memory = context.memory.map(RequestMemory::into_permit);
-        Ok(QueryOutcome { result: rows.map_or(QueryResult::Void, QueryResult::Rows), warnings, memory })
+        match rows {
+            Ok(rows) => {
+                Ok(QueryOutcome { result: rows.map_or(QueryResult::Void, QueryResult::Rows), warnings, memory })
+            }
+            Err(error) => Err(error.warned(warnings)),
+        }
     }
 
     /// The shard that holds the partition an EXECUTE is about, when one glance can tell.

@@ -47,6 +47,8 @@ pub struct PreparedRegistry {
 struct Entries {
     by_id: HashMap<PreparedId, Arc<PreparedEntry>, rapidhash::fast::RandomState>,
     bytes: usize,
+    /// Statements that went because there was no room.
+    evicted: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -201,6 +203,12 @@ impl PreparedRegistry {
         self.entries().by_id.len()
     }
 
+    /// How many statements went because there was no room for them.
+    #[must_use]
+    pub fn evicted(&self) -> u64 {
+        self.entries().evicted
+    }
+
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -227,6 +235,7 @@ impl Entries {
                 break;
             }
             self.take_out(id);
+            self.evicted += 1;
             evicted.push(*id);
         }
         evicted

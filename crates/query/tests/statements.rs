@@ -1,6 +1,9 @@
 //! Statements against a whole node without its faces: what the conformance suite, which asks one client's questions one
 //! by one, cannot see: prepared statements across clients and schema changes, damaged paging states, changes side by side.
 
+// The futures of a whole request stand one in another, deeper than the compiler looks by itself.
+#![recursion_limit = "256"]
+
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};

@@ -14,6 +14,7 @@
 use crate::collection::Walk;
 use crate::compare::{SIGNED_BYTES, minimal_varint, reorder_timestamp};
 use crate::cql_type::CqlType;
+use crate::value::{decode_double, decode_float};
 
 pub const TERMINATOR: u8 = 0x38;
 /// Ends a bound that lies before everything with its prefix.
@@ -35,7 +36,7 @@ const ESCAPED_0_DONE: u8 = 0xFF;
 pub fn write_component(ty: &CqlType, reversed: bool, value: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.push(NEXT_COMPONENT);
-    if !ty.write_form(value, out) {
+    if !ty.write_form(ty.canonical_nan(value), out) {
         out.truncate(start);
         out.push(if reversed { NEXT_COMPONENT_EMPTY_REVERSED } else { NEXT_COMPONENT_EMPTY });
     } else if reversed {
@@ -53,7 +54,19 @@ pub fn write_null_component(out: &mut Vec<u8>) {
 impl CqlType {
     /// Appends the OSS50 form of one non-null value, without separators; nothing for an empty value that has none.
     pub fn write_comparable(&self, bytes: &[u8], out: &mut Vec<u8>) {
-        self.write_form(bytes, out);
+        self.write_form(self.canonical_nan(bytes), out);
+    }
+
+    /// All NaN are one value to a type's order, the greatest, whatever their bits. Upstream's form of them forgets that,
+    /// which only its tries notice; inside collections it is left as it is.
+    fn canonical_nan<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
+        const DOUBLE: [u8; 8] = [0x7F, 0xF8, 0, 0, 0, 0, 0, 0];
+        const FLOAT: [u8; 4] = [0x7F, 0xC0, 0, 0];
+        match self {
+            Self::Double if decode_double(bytes).is_some_and(f64::is_nan) => &DOUBLE,
+            Self::Float if decode_float(bytes).is_some_and(f32::is_nan) => &FLOAT,
+            _ => bytes,
+        }
     }
 
     /// False, with nothing written, when Cassandra's type answers null for these bytes.

@@ -43,6 +43,19 @@ impl CqlType {
     }
 }
 
+impl CqlType {
+    /// Whether two values are the same one to Java's `equals`, which looks for elements in frozen collections: decimals of
+    /// another scale are not, and tuples are compared byte by byte.
+    pub fn equals(&self, a: &[u8], b: &[u8]) -> bool {
+        a == b || (!self.has_forms() && self.compare(a, b).is_eq())
+    }
+
+    fn has_forms(&self) -> bool {
+        matches!(self, Self::Decimal | Self::Tuple(_) | Self::Udt(..))
+            || self.sub_types().into_iter().any(Self::has_forms)
+    }
+}
+
 /// The order when one is empty; `None` when neither is.
 fn empties(a: &[u8], b: &[u8]) -> Option<Ordering> {
     (a.is_empty() || b.is_empty()).then(|| b.is_empty().cmp(&a.is_empty()))

@@ -177,7 +177,11 @@ impl CqlType {
 
     /// Whether a duration stands anywhere inside; durations have no order, so such types cannot be keys.
     pub fn references_duration(&self) -> bool {
-        matches!(self, Self::Duration) || self.sub_types().into_iter().any(Self::references_duration)
+        match self {
+            Self::Duration => true,
+            Self::Vector { .. } => false, // Cassandra forgets to ask a vector for its element.
+            other => other.sub_types().into_iter().any(Self::references_duration),
+        }
     }
 
     /// Freezes it and everything inside.

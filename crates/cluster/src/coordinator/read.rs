@@ -11,7 +11,7 @@ use helenus_storage::RequestContext;
 use crate::cluster::Cluster;
 use crate::consistency::Consistency;
 use crate::error::ClusterError;
-use crate::metrics::ClusterMetrics;
+use crate::metrics::{ClusterMetrics, Coordinated};
 use crate::shard_port::ShardRequest;
 
 impl Cluster {
@@ -37,14 +37,19 @@ impl Cluster {
         if is_computed {
             return self.virtual_tables.read(self, context, &command).await;
         }
-        match &command.target {
+        let (started, table) = (self.env().monotonic(), command.table);
+        let (kind, result) = match &command.target {
             ReadTarget::Partition(key) => {
                 let shard = self.owner_of(key.token());
-                self.read_on(shard, context, command).await
+                (Coordinated::Read, self.read_on(shard, context, command).await)
             }
-            ReadTarget::Range(_) if self.links.shard_count() == 1 => self.read_on(0, context, command).await,
-            ReadTarget::Range(_) => self.read_range(context, command).await,
-        }
+            ReadTarget::Range(_) if self.links.shard_count() == 1 => {
+                (Coordinated::Scan, self.read_on(0, context, command).await)
+            }
+            ReadTarget::Range(_) => (Coordinated::Scan, self.read_range(context, command).await),
+        };
+        self.metrics.record(table, kind, self.env().monotonic() - started, &context.schema);
+        result
     }
 
     async fn read_on(

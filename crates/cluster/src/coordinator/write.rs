@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use helenus_data::Mutation;
+use helenus_data::{Mutation, TableId};
 use helenus_env::reply::reply;
 use helenus_storage::RequestContext;
 
 use crate::cluster::Cluster;
 use crate::consistency::Consistency;
 use crate::error::ClusterError;
-use crate::metrics::ClusterMetrics;
+use crate::metrics::{ClusterMetrics, Coordinated};
 use crate::shard_port::ShardRequest;
 
 /// What a write is, for its guarantees and for the `writeType` of errors.
@@ -36,11 +36,28 @@ impl Cluster {
         context: &RequestContext,
         consistency: Consistency,
         kind: WriteKind,
-        mut mutations: Vec<Mutation>,
+        mutations: Vec<Mutation>,
     ) -> Result<(), ClusterError> {
         for mutation in &mutations {
             self.check_available(consistency, mutation.table, mutation.partition.key.token())?;
         }
+        let started = self.env().monotonic();
+        let first = mutations.first().map(|mutation| mutation.table);
+        let others: Vec<TableId> = mutations.iter().skip(1).map(|mutation| mutation.table).collect();
+        let result = self.write_all(context, kind, mutations).await;
+        let latency = self.env().monotonic() - started;
+        for table in first.into_iter().chain(others) {
+            self.metrics.record(table, Coordinated::Write, latency, &context.schema);
+        }
+        result
+    }
+
+    async fn write_all(
+        &self,
+        context: &RequestContext,
+        kind: WriteKind,
+        mut mutations: Vec<Mutation>,
+    ) -> Result<(), ClusterError> {
         match kind {
             WriteKind::Counter => {
                 for mutation in mutations {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use helenus_data::TableId;
 use helenus_data::in_memory::{self, KeyOrder};
-use helenus_data::read::{ReadCommand, ReadResult};
+use helenus_data::read::{ReadCommand, ReadResult, ReadTarget};
 use helenus_env::LocalBoxFuture;
 use helenus_schema::system::table_id;
 use helenus_schema::{SchemaSnapshot, Table};
@@ -96,11 +96,25 @@ impl VirtualTables {
         // The newest schema, not the request's: a client that polls for agreement must see what was just changed.
         let schema = cluster.schema();
         let is_virtual = schema.keyspace(&table.keyspace).is_some_and(|keyspace| keyspace.is_virtual());
-        let order = if is_virtual { KeyOrder::Bytes } else { KeyOrder::Token };
+        let order = if is_virtual { KeyOrder::Columns(table.partition_key().len()) } else { KeyOrder::Token };
+        if !is_virtual {
+            // To clients it is a table like others; Cassandra's virtual ones leave no events in a trace.
+            context.trace.record(cluster.env(), || match &command.target {
+                ReadTarget::Partition(_) => format!("Executing single-partition query on {}", table.name),
+                ReadTarget::Range(_) => format!("Executing seq scan on {}", table.full_name()),
+            });
+        }
         let truncated = schema.tables().filter_map(|table| Some((table.id, cluster.storage().truncated_at(table.id)?)));
         let truncated = truncated.collect();
         let read = VirtualRead { table, schema, topology: Arc::clone(cluster.topology()), truncated };
         let rows = provider(read).await?;
-        Ok(in_memory::read(&rows.into_partitions(), command, order))
+        let result = in_memory::read(&rows.into_partitions(), command, order);
+        if !is_virtual {
+            context.trace.record(cluster.env(), || {
+                let counts = result.stats;
+                format!("Read {} live rows and {} tombstone cells", counts.live_rows, counts.tombstones)
+            });
+        }
+        Ok(result)
     }
 }

@@ -201,8 +201,10 @@ impl Parser<'_> {
         let start = self.at;
         if !self.failed_hints.contains(&start) {
             if let Some(type_name) = self.attempt(Self::selector_hint)? {
+                // `(x) AS y` is an alias, although AS may be a column's name.
+                let is_alias = self.is(TokenKind::As) && is_identifier(self.kind_ahead(1));
                 self.enter()?;
-                let hinted = self.attempt(Self::plain_selector);
+                let hinted = if is_alias { Ok(None) } else { self.attempt(Self::plain_selector) };
                 self.leave();
                 if let Some(selector) = hinted? {
                     return Ok(Box::new(Selector::TypeHint { type_name: *type_name, selector }));

@@ -127,8 +127,9 @@ impl Parser<'_> {
                     | TokenKind::LeftBrace
                     | TokenKind::Null
                     | TokenKind::QuestionMark
-                    | TokenKind::Colon
             )
+            // In `{('a'): 1}` the colon stands between key and value.
+            || (kind == TokenKind::Colon && is_identifier(self.kind_ahead(1)))
             || (kind == TokenKind::Cast && self.kind_ahead(1) == TokenKind::LeftParen)
             || self.starts_function(0)
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod definition;
+pub mod hash_order;
 mod modification;
 mod raw;
 mod select;

@@ -11,6 +11,7 @@ use crate::ast::selector::Selector;
 use crate::ast::term::{Arithmetic, Literal, LiteralKind, Marker, Term};
 use crate::ast::type_name::{NativeType, TypeName};
 use crate::keyword::maybe_quote;
+use crate::print::hash_order::hash_order;
 
 fn list<T: Display>(f: &mut Formatter<'_>, open: &str, items: &[T], close: &str) -> fmt::Result {
     f.write_str(open)?;
@@ -131,7 +132,7 @@ impl Display for Term {
             Self::List(elements) => list(f, "[", elements, "]"),
             Self::Set(elements) => list(f, "{", elements, "}"),
             Self::Map(entries) => entry_list(f, entries),
-            Self::UserType(fields) => entry_list(f, fields),
+            Self::UserType(fields) => entry_list(f, hash_order(fields, |(name, _)| name.as_str())),
             Self::Tuple(elements) => list(f, "(", elements, ")"),
             Self::Function { name, arguments } => {
                 if name.keyspace.is_some() || name.name.as_str() != "token" {
@@ -152,9 +153,12 @@ impl Display for Term {
     }
 }
 
-fn entry_list<K: Display, V: Display>(f: &mut Formatter<'_>, entries: &[(K, V)]) -> fmt::Result {
+fn entry_list<'e, K: Display + 'e, V: Display + 'e>(
+    f: &mut Formatter<'_>,
+    entries: impl IntoIterator<Item = &'e (K, V)>,
+) -> fmt::Result {
     f.write_str("{")?;
-    for (index, (key, value)) in entries.iter().enumerate() {
+    for (index, (key, value)) in entries.into_iter().enumerate() {
         if index > 0 {
             f.write_str(", ")?;
         }

@@ -3,8 +3,10 @@
 //! The driver feeds one partition after the other and stops reading as soon as a call answers something else than
 //! [`Flow::Continue`].
 
+use crate::cell::{Cell, ColumnId};
 use crate::key::{PartitionKey, Side};
-use crate::read::{PartitionRows, ReadCommand, ReadPosition, ReadResult};
+use crate::read::filter::FilterTarget;
+use crate::read::{ColumnSelection, PartitionRows, ReadCommand, ReadPosition, ReadResult};
 use crate::row::{ColumnData, Row};
 use crate::unfiltered::{Direction, PartitionHeader, Unfiltered};
 
@@ -76,7 +78,7 @@ impl<'c> RowCollector<'c> {
         if !row.deletion.is_live() {
             self.result.stats.tombstones += 1;
         }
-        let lives = row.has_live_data(now_secs);
+        let lives = row.has_live_data(now_secs) && self.is_seen(&row);
         self.result.stats.live_rows += u64::from(lives);
         self.strip(&mut row);
         if !lives || !self.command.filter.accepts_row(&row, now_secs) {
@@ -142,6 +144,33 @@ impl<'c> RowCollector<'c> {
     pub fn finish(mut self) -> ReadResult {
         self.end_partition();
         self.result
+    }
+
+    /// Whether what lives of a row is looked at: cells that nobody asked for do not count when they are older than the row's
+    /// own liveness, so that they cannot keep a row whose liveness has expired.
+    ///
+    /// Source: Cassandra 5.0, `BTreeRow.filter`.
+    fn is_seen(&self, row: &Row) -> bool {
+        let ReadCommand { now_secs, columns, filter, .. } = self.command;
+        let ColumnSelection::Only(selected) = columns else { return true };
+        if row.liveness.is_none() || row.liveness.is_live(*now_secs) {
+            return true;
+        }
+        let filtered = |id: ColumnId| {
+            filter.terms.iter().any(|term| matches!(term.target, FilterTarget::Regular(column) if column == id))
+        };
+        let names_columns = !selected.is_empty()
+            || filter
+                .terms
+                .iter()
+                .any(|term| matches!(term.target, FilterTarget::Regular(_) | FilterTarget::Static(_)));
+        let counts = |cell: &Cell| cell.is_live(*now_secs) && row.liveness.timestamp <= cell.timestamp;
+        !names_columns
+            || row.columns.iter().any(|column| match &column.data {
+                data if columns.contains(column.id) || filtered(column.id) => data.has_live_cell(*now_secs),
+                ColumnData::Simple(cell) => counts(cell),
+                ColumnData::Complex(complex) => complex.cells.iter().any(|(_, cell)| counts(cell)),
+            })
     }
 
     /// Drops what is dead and counts it.

@@ -148,8 +148,7 @@ impl FilterTerm {
             FilterOperator::Contains(wanted) => self.frozen_contains(found, wanted),
             FilterOperator::ContainsKey(wanted) => {
                 let CqlType::Map { key, .. } = &self.ty else { return false };
-                MapRef::parse(found)
-                    .is_ok_and(|map| map.iter().any(|(entry, _)| key.compare(entry, wanted) == Ordering::Equal))
+                MapRef::parse(found).is_ok_and(|map| map.iter().any(|(entry, _)| key.equals(entry, wanted)))
             }
             FilterOperator::MapEntry { key: wanted, value: expected } => {
                 let CqlType::Map { key, value, .. } = &self.ty else { return false };
@@ -165,10 +164,12 @@ impl FilterTerm {
 
     fn frozen_contains(&self, found: &[u8], wanted: &[u8]) -> bool {
         match &self.ty {
-            CqlType::List { element, .. } | CqlType::Set { element, .. } => ListRef::parse(found)
-                .is_ok_and(|list| list.iter().flatten().any(|value| element.compare(value, wanted) == Ordering::Equal)),
-            CqlType::Map { value, .. } => MapRef::parse(found)
-                .is_ok_and(|map| map.iter().any(|(_, entry)| value.compare(entry, wanted) == Ordering::Equal)),
+            CqlType::List { element, .. } | CqlType::Set { element, .. } => {
+                ListRef::parse(found).is_ok_and(|list| list.iter().flatten().any(|value| element.equals(value, wanted)))
+            }
+            CqlType::Map { value, .. } => {
+                MapRef::parse(found).is_ok_and(|map| map.iter().any(|(_, entry)| value.equals(entry, wanted)))
+            }
             _ => false,
         }
     }

@@ -126,16 +126,51 @@ pub fn ln(number: &Decimal) -> Decimal {
     from_fixed(&ln_fixed(number, digits), digits, precision)
 }
 
+/// Two more digits than the answer has; the quotient of two rounded logarithms, as upstream: log10 of a thousand is not an
+/// integer there.
 pub fn log10(number: &Decimal) -> Decimal {
     let precision = digits_for(number);
-    let digits = precision + GUARD_DIGITS;
-    let ten = ln_fixed(&Decimal::new(BigInt::from(10), 0), digits);
-    let quotient = ln_fixed(number, digits) * power_of_ten(digits) / ten;
-    let result = from_fixed(&quotient, digits, precision);
-    // Powers of ten come out exactly.
-    let nearest = round_to_integer(&result);
-    let error = to_fixed(&result, digits) - to_fixed(&nearest, digits);
-    if error.abs() < power_of_ten(GUARD_DIGITS) { nearest } else { result }
+    let inner = precision + 2;
+    let digits = inner + GUARD_DIGITS;
+    let rounded_ln = |number: &Decimal| from_fixed(&ln_fixed(number, digits), digits, inner);
+    let ten = Decimal::new(BigInt::from(10), 0);
+    let divisor = rounded_ln(&ten);
+    if is_one(number) {
+        return Decimal::new(BigInt::zero(), divisor.scale.wrapping_neg());
+    }
+    let quotient = divide(&rounded_ln(number), &divisor, inner);
+    round_to_precision(&quotient, precision)
+}
+
+fn is_one(number: &Decimal) -> bool {
+    (0..=4 * DIGITS_MAX.cast_signed()).contains(&number.scale)
+        && number.unscaled == power_of_ten(number.scale.unsigned_abs())
+}
+
+/// `BigDecimal.divide`: an exact quotient loses zeros until it has the difference of the scales, others are rounded to
+/// `precision` digits.
+fn divide(number: &Decimal, divisor: &Decimal, precision: u32) -> Decimal {
+    let preferred = number.scale - divisor.scale;
+    let shift = 2 * precision;
+    let numerator = &number.unscaled * power_of_ten(shift);
+    let mut quotient = Decimal::new(&numerator / &divisor.unscaled, preferred + shift.cast_signed());
+    if !(&numerator % &divisor.unscaled).is_zero() {
+        return round_to_precision(&quotient, precision);
+    }
+    let ten = BigInt::from(10);
+    while preferred < quotient.scale && (&quotient.unscaled % &ten).is_zero() {
+        quotient = Decimal::new(&quotient.unscaled / &ten, quotient.scale - 1);
+    }
+    quotient
+}
+
+fn round_to_precision(number: &Decimal, precision: u32) -> Decimal {
+    let found = u32::try_from(number.unscaled.abs().to_string().len()).unwrap_or(u32::MAX);
+    let drop = found.saturating_sub(precision);
+    if drop == 0 {
+        return number.clone();
+    }
+    Decimal::new(divide_half_even(&number.unscaled, &power_of_ten(drop)), number.scale - drop.cast_signed())
 }
 
 /// Newton's iteration on `exp`, started from the double's logarithm: each step doubles the right digits.
@@ -187,8 +222,16 @@ mod tests {
     fn thirty_two_digits_are_right() {
         assert_eq!(exp(&decimal("1")).to_java_string(), "2.7182818284590452353602874713527");
         assert_eq!(ln(&decimal("2")).to_java_string(), "0.69314718055994530941723212145818");
-        assert_eq!(log10(&decimal("1000")).to_java_string(), "3");
+        assert_eq!(log10(&decimal("2")).to_java_string(), "0.30102999566398119521373889472449");
         assert_eq!(exp(&decimal("0")).to_java_string(), "1");
+    }
+
+    #[test]
+    fn log10_of_powers_of_ten_has_the_digits_that_cassandra_finds() {
+        let of = |text: &str| log10(&decimal(text)).to_java_string();
+        assert_eq!(of("1000"), "3.0000000000000000000000000000000");
+        assert_eq!(of("0.001"), "-3.0000000000000000000000000000000");
+        assert_eq!([of("10"), of("100.0"), of("1E+10"), of("1.0")], ["1", "2", "1E+1", "0E+33"]);
     }
 
     #[test]

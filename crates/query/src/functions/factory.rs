@@ -232,6 +232,7 @@ fn check<A: Argument>(name: &str, parameter: Parameter, argument: &A, ty: &CqlTy
             "Function {NATIVE_KEYSPACE}.{name} requires {wanted} argument, but found argument {argument} of type {ty}"
         ))
     };
+    let is_stored_upside_down = argument.is_descending_column();
     match parameter {
         Parameter::Any { .. } | Parameter::SameAsFirst => Ok(()),
         Parameter::Text | Parameter::OptionalText | Parameter::AnyText | Parameter::Int => {
@@ -245,6 +246,11 @@ fn check<A: Argument>(name: &str, parameter: Parameter, argument: &A, ty: &CqlTy
             );
             Ok(())
         }
+        Parameter::AnyMap if is_stored_upside_down => refused("a map"),
+        Parameter::AnyCollection if is_stored_upside_down => refused("a collection"),
+        Parameter::SetOrList if is_stored_upside_down => refused("a set or list"),
+        Parameter::NumericSetOrList if is_stored_upside_down => refused("a numeric set/list"),
+        Parameter::FloatVector { .. } if is_stored_upside_down => refused("a float vector"),
         Parameter::AnyMap if ty.is_udt() || matches!(ty, CqlType::Map { .. }) => Ok(()),
         Parameter::AnyMap => refused("a map"),
         Parameter::AnyCollection if ty.is_collection() => Ok(()),

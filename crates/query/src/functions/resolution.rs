@@ -18,9 +18,9 @@ pub fn resolve<A: Argument>(
     scope: &Scope<'_>,
     name: &FunctionName,
     arguments: &[A],
-    receiver: Option<&CqlType>,
+    receiver: Option<&Receiver>,
 ) -> Result<Option<Arc<Function>>> {
-    let candidates = registry::candidates(scope, name, arguments, receiver)?;
+    let candidates = registry::candidates(scope, name, arguments, receiver.map(|receiver| &receiver.ty))?;
     match candidates.as_slice() {
         [] => Ok(None),
         [only] => {
@@ -74,12 +74,12 @@ fn pick<A: Argument>(
     scope: &Scope<'_>,
     name: &FunctionName,
     arguments: &[A],
-    receiver: Option<&CqlType>,
+    receiver: Option<&Receiver>,
     candidates: &[Arc<Function>],
 ) -> Result<Arc<Function>> {
     let mut compatible: Vec<&Arc<Function>> = Vec::new();
     for candidate in candidates {
-        if receiver.is_some_and(|receiver| !test_type(&candidate.returns, receiver).is_possible()) {
+        if receiver.is_some_and(|receiver| !test_type(&candidate.returns, &receiver.ty).is_possible()) {
             continue;
         }
         match test_arguments(scope, candidate, arguments)? {
@@ -101,7 +101,9 @@ fn pick<A: Argument>(
         (several, Some(sign), [left, right]) => {
             if let Some(receiver) = receiver
                 && !arguments.iter().any(Argument::is_marker)
-                && let Some(fit) = several.iter().find(|function| function.arguments.iter().all(|ty| ty == receiver))
+                && !receiver.is_descending
+                && let Some(fit) =
+                    several.iter().find(|function| function.arguments.iter().all(|ty| *ty == receiver.ty))
             {
                 return Ok(Arc::clone(fit));
             }

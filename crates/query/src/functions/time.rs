@@ -56,8 +56,10 @@ pub fn to_millis(ty: &CqlType, bytes: &[u8]) -> Option<i64> {
     }
 }
 
+/// Whole seconds are cut towards the past, whole days towards 1970: upstream asks a `Duration` for its days.
 pub fn date_of_millis(millis: i64) -> Option<Vec<u8>> {
-    value::encode_date_days(millis.div_euclid(MILLIS_PER_DAY))
+    const SECONDS_PER_DAY: i64 = 24 * 60 * 60;
+    value::encode_date_days(millis.div_euclid(1_000) / SECONDS_PER_DAY)
 }
 
 pub fn floor(function: &Function, arguments: &[&[u8]]) -> Result<Option<Vec<u8>>> {

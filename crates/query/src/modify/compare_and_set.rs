@@ -161,6 +161,7 @@ impl<'c> CasRequest<'c> {
         match self.conditions.entry(target).or_insert_with(|| RowCondition::Columns(Vec::new())) {
             RowCondition::Columns(existing) => {
                 existing.extend(bound);
+                existing.sort_by_key(BoundCondition::rank);
                 Ok(())
             }
             RowCondition::Exists | RowCondition::NotExists => {
@@ -240,7 +241,7 @@ impl<'c> CasRequest<'c> {
                 RowCondition::Exists => row.is_some(),
                 RowCondition::NotExists => row.is_none(),
                 RowCondition::Columns(conditions) => {
-                    // All are asked, so that an impossible comparison is refused whatever the others say.
+                    // The first that does not hold decides; an impossible comparison behind it is not refused.
                     conditions
                         .iter()
                         .try_fold(true, |so_far, condition| Ok::<_, QueryError>(so_far && condition.holds(row)?))?

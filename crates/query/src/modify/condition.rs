@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use helenus_cql::{Condition as RawCondition, ConditionPath, ConditionTest, Operator};
+use helenus_cql::{Condition as RawCondition, ConditionPath, ConditionTest, Operator, hash_order};
 use helenus_data::{CellPath, ComplexColumn, Row};
 use helenus_schema::{Column, Table};
 use helenus_types::{CqlType, collection, value};
@@ -165,6 +165,21 @@ enum BoundPath {
 }
 
 impl BoundCondition {
+    /// Where upstream's hash map of a row's conditions keeps this one: the first that fails ends the question, and one that
+    /// cannot be asked at all may stand behind it.
+    ///
+    /// Source: Cassandra 5.0, `CQL3CasRequest.ColumnsConditions`, `utils.Pair.hashCode`.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        let element = match &self.path {
+            BoundPath::Element(Some(key)) => hash_order::hash(key),
+            BoundPath::Whole | BoundPath::Element(None) | BoundPath::Field(_) => 0,
+        };
+        let column = hash_order::hash(self.column.name.as_bytes());
+        let pair = column.wrapping_add(31).wrapping_mul(31).wrapping_add(element);
+        hash_order::bucket(pair, hash_order::BUCKETS_MIN)
+    }
+
     /// Whether the condition holds for a row; `None` is a row that does not exist.
     ///
     /// # Errors
@@ -213,6 +228,9 @@ impl BoundCondition {
             (BoundPath::Element(index), CqlType::List { element, .. }) => {
                 let Some(index) = index else { return Err(invalid!("Invalid null value for list element access")) };
                 let index = value::decode_int(index).unwrap_or(0);
+                if !ty.is_multi_cell() && whole().is_none() {
+                    return self.any(element, None); // No list, no index that could be wrong.
+                }
                 let Ok(at) = usize::try_from(index) else {
                     return Err(invalid!("Invalid negative list index {index}"));
                 };
@@ -257,9 +275,9 @@ impl BoundCondition {
                     }
                     other => {
                         let kind = match ty {
-                            CqlType::List { .. } => "LIST",
-                            CqlType::Set { .. } => "SET",
-                            _ => "MAP",
+                            CqlType::List { .. } => "list",
+                            CqlType::Set { .. } => "set",
+                            _ => "map",
                         };
                         return Err(invalid!(
                             "Invalid comparison with an empty {kind} for operator \"{}\"",

@@ -14,7 +14,7 @@ use helenus_data::{Clustering, Mutation, Partition, PartitionKey, Slice, TableId
 use helenus_protocol::Rows;
 use helenus_schema::{ColumnKind, Table};
 use helenus_storage::RequestContext;
-use helenus_types::CqlType;
+use helenus_types::{CqlType, composite};
 
 use crate::error::{QueryError, Result, ensure, invalid};
 use crate::modify::ModifyRequest;
@@ -313,9 +313,22 @@ impl ModifyPlan {
     /// Keys that are null, unset, empty or too long.
     pub fn keys(&self, bind: &Bind<'_>) -> Result<Vec<PartitionKey>> {
         match self.restrictions.keys(bind)? {
-            KeySelection::Keys(keys) => Ok(keys),
+            KeySelection::Keys(keys) => {
+                keys.iter().try_for_each(|key| self.check_key(key))?;
+                Ok(keys)
+            }
             KeySelection::Range(_) | KeySelection::Nothing => Ok(Vec::new()),
         }
+    }
+
+    /// A hexadecimal constant is taken for a tinyint whatever its length, which only writing a key finds out.
+    fn check_key(&self, key: &PartitionKey) -> Result<()> {
+        let columns = self.table.partition_key();
+        if columns.iter().all(|column| column.ty != CqlType::Tinyint) {
+            return Ok(());
+        }
+        let values = composite::split_partition_key(key.bytes(), columns.len())?;
+        columns.iter().zip(&values).try_for_each(|(column, value)| Ok(column.ty.validate(value)?))
     }
 
     /// Where the statement writes inside its partitions.

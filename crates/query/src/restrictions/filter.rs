@@ -54,7 +54,9 @@ impl Restrictions {
             RestrictionKind::Equal(term) => push(column, FilterOperator::Equal(operand(column, term, bind)?)),
             RestrictionKind::In(terms) => {
                 let values = in_values(&column.name, terms, bind)?;
-                let blobs: Result<Vec<Blob>> = values.into_iter().map(|value| checked(column, value)).collect();
+                // Nothing equals null or what is unset: they take no part, and are no mistakes here.
+                let values = values.into_iter().filter(|value| !value.is_null() && !value.is_unset());
+                let blobs: Result<Vec<Blob>> = values.map(|value| checked(column, value)).collect();
                 push(column, FilterOperator::In(blobs?));
             }
             RestrictionKind::Slice(range) => {

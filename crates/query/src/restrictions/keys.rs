@@ -27,32 +27,44 @@ impl Restrictions {
     /// # Errors
     /// Values that are null, unset, of another type, or too long for a key.
     pub fn keys(&self, bind: &Bind<'_>) -> Result<KeySelection> {
+        self.values_of_keys(bind)?
+    }
+
+    /// As [`Restrictions::keys`], with the refusal of empty and of too long keys apart: a SELECT looks at its other values
+    /// before that.
+    ///
+    /// # Errors
+    /// Values that are null, unset or of another type.
+    pub fn values_of_keys(&self, bind: &Bind<'_>) -> Result<Result<KeySelection>> {
         if !self.is_key_range {
-            let keys = self.single_keys(bind)?;
-            return Ok(match &self.token {
+            let keys = match self.single_keys(bind)? {
+                Ok(keys) => keys,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            return Ok(Ok(match &self.token {
                 None => KeySelection::Keys(keys),
                 Some(token) => {
                     let range = token_range(token, bind)?;
                     let inside = |key: &PartitionKey| range.as_ref().is_some_and(|range| range.contains(key));
                     KeySelection::Keys(keys.into_iter().filter(inside).collect())
                 }
-            });
+            }));
         }
-        match &self.token {
-            None => Ok(KeySelection::Range(KeyRange::all())),
-            Some(token) => Ok(token_range(token, bind)?.map_or(KeySelection::Nothing, KeySelection::Range)),
-        }
+        Ok(Ok(match &self.token {
+            None => KeySelection::Range(KeyRange::all()),
+            Some(token) => token_range(token, bind)?.map_or(KeySelection::Nothing, KeySelection::Range),
+        }))
     }
 
-    fn single_keys(&self, bind: &Bind<'_>) -> Result<Vec<PartitionKey>> {
+    fn single_keys(&self, bind: &Bind<'_>) -> Result<Result<Vec<PartitionKey>>> {
         if let Some(key) = self.one_key(bind)? {
-            return Ok(vec![key]);
+            return Ok(key.map(|key| vec![key]));
         }
         let mut combinations = Combinations::new();
         for restriction in self.key.iter() {
             append_values(restriction, bind, &mut combinations)?;
             if combinations.is_empty {
-                return Ok(Vec::new());
+                return Ok(Ok(Vec::new()));
             }
         }
         let types: Vec<&CqlType> = self.table.partition_key().iter().map(|column| &column.ty).collect();
@@ -65,17 +77,15 @@ impl Restrictions {
         };
         tuples.sort_by(|a, b| compare(a, b));
         tuples.dedup_by(|a, b| compare(a, b).is_eq());
-        tuples
-            .iter()
-            .map(|tuple| {
-                let values: Vec<&[u8]> = tuple.iter().map(|value| value.bytes().unwrap_or(&[])).collect();
-                make_key(&values)
-            })
-            .collect()
+        let keys = tuples.iter().map(|tuple| {
+            let values: Vec<&[u8]> = tuple.iter().map(|value| value.bytes().unwrap_or(&[])).collect();
+            make_key(&values)
+        });
+        Ok(keys.collect())
     }
 
     /// The straight way for a key of equalities, the common case: no lists, no copies of values.
-    fn one_key(&self, bind: &Bind<'_>) -> Result<Option<PartitionKey>> {
+    fn one_key(&self, bind: &Bind<'_>) -> Result<Option<Result<PartitionKey>>> {
         let all_equal = self.key.iter().all(|restriction| matches!(restriction.kind, RestrictionKind::Equal(_)));
         if !all_equal {
             return Ok(None);
@@ -87,7 +97,7 @@ impl Restrictions {
             }
         }
         let slices: smallvec::SmallVec<[&[u8]; 4]> = values.iter().map(|value| value.bytes().unwrap_or(&[])).collect();
-        make_key(&slices).map(Some)
+        Ok(Some(make_key(&slices)))
     }
 }
 

@@ -9,7 +9,7 @@ use helenus_schema::{Column, ColumnKind, Table};
 use helenus_types::CqlType;
 
 use crate::error::{Result, ensure, invalid};
-use crate::restrictions::restriction::{Edge, Range, Restriction, RestrictionKind, position};
+use crate::restrictions::restriction::{Edge, Range, Restriction, RestrictionKind, is_descending, position};
 use crate::terms::{
     Markers, Receiver, Scope, Term, prepare, prepare_in_values, prepare_tuple, prepare_tuple_in_values,
 };
@@ -170,11 +170,13 @@ fn column_receiver(
     operator: Option<Operator>,
 ) -> Result<Receiver> {
     let receiver = Receiver::column(table, column);
-    let is_map = matches!(column.ty, CqlType::Map { .. });
+    // Upstream a descending column's type is no collection's.
+    let is_collection = column.ty.is_collection() && !is_descending(column);
+    let is_map = is_collection && matches!(column.ty, CqlType::Map { .. });
     let contains_key = operator == Some(Operator::ContainsKey);
     let contains = operator == Some(Operator::Contains);
     ensure!(!contains_key || is_map, "Cannot use CONTAINS KEY on non-map column {}", column.name);
-    ensure!(!contains || column.ty.is_collection(), "Cannot use CONTAINS on non-collection column {}", column.name);
+    ensure!(!contains || is_collection, "Cannot use CONTAINS on non-collection column {}", column.name);
     check_user_type(column)?;
     if column.ty.is_collection() {
         ensure!(
@@ -207,11 +209,11 @@ fn check_user_type(column: &Column) -> Result<()> {
 
 fn entry_receivers(table: &Table, column: &Column, operator: Operator) -> Result<(Receiver, Receiver)> {
     ensure!(
-        !matches!(column.ty, CqlType::List { .. }),
+        !matches!(column.ty, CqlType::List { .. }) || is_descending(column),
         "Indexes on list entries ({}[index] = value) are not currently supported.",
         column.name
     );
-    let CqlType::Map { key, value, .. } = &column.ty else {
+    let (CqlType::Map { key, value, .. }, false) = (&column.ty, is_descending(column)) else {
         return Err(invalid!("Column {} cannot be used as a map", column.name));
     };
     ensure!(

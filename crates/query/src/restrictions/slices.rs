@@ -87,7 +87,8 @@ impl Restrictions {
         self.sorted(combinations.into_tuples().iter().map(|tuple| self.bound(tuple, edge, true)))
     }
 
-    /// The bound of all rows whose clustering begins with `prefix`; null counts as smaller than every value.
+    /// The bound of all rows whose clustering begins with `prefix`; null stands before every value in the stored order,
+    /// also in a descending one.
     fn bound(&self, prefix: &[Value<'_>], edge: Edge, inclusive: bool) -> Result<Bound> {
         let side = match (edge, inclusive) {
             (Edge::Start, true) | (Edge::End, false) => Side::Before,
@@ -97,9 +98,7 @@ impl Restrictions {
             None => Ok(self.table.clustering_types().bound(&self.clustering_values(prefix)?, side)),
             Some(at) => {
                 let (before, _) = prefix.split_at(at);
-                let descending = self.table.clustering().get(at).is_some_and(is_descending);
-                let side = if descending { Side::After } else { Side::Before };
-                Ok(self.table.clustering_types().bound(&self.clustering_values(before)?, side))
+                Ok(self.table.clustering_types().bound(&self.clustering_values(before)?, Side::Before))
             }
         }
     }

@@ -107,6 +107,15 @@ impl Cursor {
         Ok(Some((command, result)))
     }
 
+    /// Whether no key comes after the one that was read last.
+    #[must_use]
+    pub fn is_at_last_key(&self) -> bool {
+        match &self.keys {
+            Keys::Several { keys, next } => keys.len() <= next + 1,
+            Keys::Range => false,
+        }
+    }
+
     /// Where the next page begins, after what [`Cursor::next`] read last; `None` when everything was read.
     #[must_use]
     pub fn position(&self) -> Option<ReadPosition> {

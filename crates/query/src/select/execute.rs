@@ -4,16 +4,18 @@ use std::borrow::Cow;
 
 use bytes::BytesMut;
 use helenus_cluster::{Cluster, Consistency};
-use helenus_data::read::{PartitionRows, ReadCommand, ReadLimits, ReadPosition, ReadTarget};
+use helenus_data::read::{PartitionRows, ReadCommand, ReadLimits, ReadPosition, ReadTarget, RowFilter};
 use helenus_data::{Direction, PartitionKey, Row, Side, Slice};
 use helenus_protocol::Rows;
 use helenus_protocol::primitives::write_value;
+use helenus_schema::ColumnKind;
 use helenus_storage::RequestContext;
 use helenus_types::composite;
 
 use crate::config::QueryConfig;
 use crate::error::{QueryError, Result, ensure, invalid};
 use crate::paging::PagingState;
+use crate::restrictions::KeySelection;
 use crate::select::cursor::Cursor;
 use crate::select::grouping::{GroupIdentity, Grouping};
 use crate::select::input::InputRow;
@@ -183,14 +185,28 @@ impl SelectPlan {
         let evaluation = Evaluation { terms: &terms, functions: bind.functions() };
         let row_limit = if self.ordering.is_some() { None } else { limit };
         let page_size = request.page_size.filter(|size| 0 < *size);
-        let is_paged =
-            self.grouping.is_some() || page_size.is_some_and(|size| row_limit.is_none_or(|limit| size < limit));
+        let (template, keys) = self.read_command(bind, request.now_secs, per_partition)?;
+        let reads_nothing = match &keys {
+            KeySelection::Keys(keys) => keys.is_empty(),
+            KeySelection::Range(_) => false,
+            KeySelection::Nothing => true,
+        };
+        let is_paged = self.grouping.is_some()
+            || (!reads_nothing && page_size.is_some_and(|size| row_limit.is_none_or(|limit| size < limit)));
         if is_paged {
             self.warn_of_aggregation(warnings);
             ensure!(
                 page_size.is_none() || self.ordering.is_none(),
                 "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove \
                  the ORDER BY or the IN and sort client side, or disable paging for this query"
+            );
+        }
+        if request.consistency.is_serial()
+            && let KeySelection::Keys(keys) = &keys
+        {
+            ensure!(
+                keys.len() <= 1,
+                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time"
             );
         }
         let state = match request.paging_state.filter(|_| is_paged) {
@@ -207,7 +223,7 @@ impl SelectPlan {
             cluster,
             context,
             consistency: request.consistency,
-            cursor: self.cursor(bind, request, per_partition, state.map(|state| state.position))?,
+            cursor: Cursor::new(template, keys, self.table.clustering().is_empty(), state.map(|state| state.position)),
             evaluation: &evaluation,
             now_secs: request.now_secs,
             tombstones_max: config.tombstone_warn_threshold,
@@ -218,6 +234,8 @@ impl SelectPlan {
         let mut rows = match &self.grouping {
             Some(Grouping::Everything) => reading.everything().await?,
             Some(grouping) => {
+                // Upstream's pager counts no groups in partitions of one row, so that all of them come on one page.
+                let page_size = page_size.filter(|_| !self.names_whole_partitions());
                 let limits = GroupLimits { page_size, remaining, per_partition };
                 reading.groups(grouping, limits, resumed).await?
             }
@@ -239,6 +257,10 @@ impl SelectPlan {
             Some(Grouping::Everything) => StatementLimits::Everything { page_size },
             Some(_) => StatementLimits::Groups { groups: smaller, per_partition, page_size },
         }
+    }
+
+    fn names_whole_partitions(&self) -> bool {
+        self.table.clustering().is_empty() && !self.restrictions.is_key_range()
     }
 
     fn warn_of_aggregation(&self, warnings: &mut Vec<String>) {
@@ -267,48 +289,54 @@ impl SelectPlan {
             .collect()
     }
 
-    fn cursor(
+    /// What to read. Values are looked at in upstream's order: of filters first, then of named keys, then of clusterings;
+    /// keys that name nothing end it.
+    fn read_command(
         &self,
         bind: &Bind<'_>,
-        request: &SelectRequest<'_>,
+        now_secs: i64,
         per_partition: Option<u32>,
-        resume: Option<ReadPosition>,
-    ) -> Result<Cursor> {
-        let filter = self.restrictions.row_filter(bind)?;
-        let keys = self.restrictions.keys(bind)?;
-        if request.consistency.is_serial()
-            && let crate::restrictions::KeySelection::Keys(keys) = &keys
-        {
-            ensure!(
-                keys.len() <= 1,
-                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time"
-            );
-        }
-        let slices = if self.is_distinct { vec![Slice::all()] } else { self.restrictions.slices(bind)? };
-        // Restricted clusterings of which none is left give nothing, and static content does not count then.
-        let keys = if slices.is_empty() { crate::restrictions::KeySelection::Nothing } else { keys };
+    ) -> Result<(ReadCommand, KeySelection)> {
         let rows_per_partition = match (self.is_distinct, &self.grouping, per_partition) {
             (true, ..) => 1,
             (false, None, Some(limit)) => u64::from(limit),
             _ => u64::MAX,
         };
-        let template = ReadCommand {
+        let mut command = ReadCommand {
             table: self.table.id,
             target: ReadTarget::Partition(PartitionKey::new(&[])), // Replaced by the cursor.
-            slices,
+            slices: Vec::new(),
             direction: self.direction,
             columns: self.columns.clone(),
-            filter,
+            filter: RowFilter::default(),
             limits: ReadLimits {
                 rows_per_partition,
                 static_only_counts: self.restrictions.static_content_counts(),
                 ..ReadLimits::NONE
             },
-            now_secs: request.now_secs,
+            now_secs,
             resume: None,
         };
-        let single_rows = self.table.clustering().is_empty();
-        Ok(Cursor::new(template, keys, single_rows, resume))
+        command.filter = self.restrictions.row_filter(bind)?;
+        let named = if self.restrictions.is_key_range() { None } else { Some(self.restrictions.values_of_keys(bind)?) };
+        if matches!(&named, Some(Ok(KeySelection::Keys(keys))) if keys.is_empty()) {
+            return Ok((command, KeySelection::Nothing));
+        }
+        command.slices = if self.is_distinct { vec![Slice::all()] } else { self.restrictions.slices(bind)? };
+        if command.slices.is_empty() {
+            // Restricted clusterings of which none is left give nothing, and static content does not count then. Only where
+            // it is asked for, upstream comes to look at the keys.
+            let selects_static = self.selection.fetched.iter().any(|column| column.kind == ColumnKind::Static);
+            if selects_static {
+                named.unwrap_or_else(|| self.restrictions.keys(bind))?;
+            }
+            return Ok((command, KeySelection::Nothing));
+        }
+        let keys = match named {
+            Some(keys) => keys?,
+            None => self.restrictions.keys(bind)?,
+        };
+        Ok((command, keys))
     }
 }
 
@@ -499,7 +527,10 @@ impl<'r> Reading<'r> {
         let remaining = remaining.map(|remaining| remaining.saturating_sub(sink.row_count));
         // A full page may be the last one: the next one is empty then.
         is_full |= page_size == Some(sink.row_count);
-        let goes_on = is_full && page_size.is_some() && remaining != Some(0);
+        let is_static_only = end_of_group.as_ref().is_some_and(|position| position.after.is_none());
+        let has_all = self.cursor.is_at_last_key()
+            && (is_static_only || per_partition.is_some_and(|limit| limit <= groups_in_partition));
+        let goes_on = is_full && page_size.is_some() && remaining != Some(0) && !has_all;
         let mut rows = sink.finish();
         rows.paging_state = end_of_group.filter(|_| goes_on).map(|position| self.state(position, remaining));
         Ok(rows)

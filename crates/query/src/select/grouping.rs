@@ -105,7 +105,7 @@ impl Grouping {
         selectable: &Selectable,
         markers: &mut Markers,
     ) -> Result<(Selection, Column)> {
-        let selection = Selection::prepare(scope, table, &[(selectable.clone(), None)], false, markers)?;
+        let selection = Selection::prepare(scope, table, [Ok((selectable.clone(), None))], false, markers)?;
         ensure!(!selection.fetched.is_empty(), "GROUP BY functions must have one clustering column name as parameter");
         let names: Vec<String> =
             selection.fetched.iter().map(|column| helenus_cql::maybe_quote(&column.name).to_string()).collect();

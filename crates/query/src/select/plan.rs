@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use helenus_cql::{Select, Term as RawTerm};
+use helenus_cql::{Identifier, Select, SelectColumn, Term as RawTerm};
 use helenus_data::Direction;
 use helenus_data::read::ColumnSelection;
 use helenus_schema::{ColumnKind, Table};
@@ -50,27 +50,33 @@ impl SelectPlan {
         text: &str,
         markers: &mut Markers,
     ) -> Result<Self> {
-        let mut selectables = Vec::with_capacity(select.columns.len());
-        for column in &select.columns {
-            let selectable = Selectable::prepare(scope, table, &column.selector)?;
-            selectables.push((selectable, column.alias.as_ref().map(helenus_cql::Identifier::as_str)));
-        }
+        // Upstream prepares what is selected whenever it looks at it, so that mistakes in the WHERE clause come first.
+        let only_statics = selects_only_statics(scope, table, &select.columns)?;
         let (ordered, nearest) = prepare_orderings(table, &select.order_by)?;
         let input = RestrictionInput {
             form: StatementForm::Select,
             table,
             relations: &select.relations,
-            only_statics: selects_only_statics(table, &selectables),
+            only_statics,
             allow_filtering: select.allow_filtering,
             is_virtual,
             nearest_neighbours_of: nearest.as_ref(),
         };
         let restrictions = Restrictions::prepare(scope, &input, markers)?;
-        let mut selection = if selectables.is_empty() {
+        let mut selection = if select.columns.is_empty() {
             Selection::wildcard(table, select.json)
         } else {
-            Selection::prepare(scope, table, &selectables, select.json, markers)?
+            let selected = select.columns.iter().map(|column| {
+                let selectable = Selectable::prepare(scope, table, &column.selector)?;
+                Ok((selectable, column.alias.as_ref().map(Identifier::as_str)))
+            });
+            Selection::prepare(scope, table, selected, select.json, markers)?
         };
+        if restrictions.key_has_in() {
+            for entry in &ordered {
+                let _ = selection.fetch(&entry.column);
+            }
+        }
         if select.distinct {
             ensure!(
                 select.per_partition_limit.is_none(),
@@ -111,19 +117,21 @@ impl SelectPlan {
     }
 }
 
-fn selects_only_statics(table: &Table, selectables: &[(Selectable, Option<&str>)]) -> bool {
+fn selects_only_statics(scope: &Scope<'_>, table: &Table, columns: &[SelectColumn]) -> Result<bool> {
     if !table.has_statics() {
-        return false;
+        return Ok(false);
     }
-    let (mut statics, mut others) = (false, false);
-    for (selectable, _) in selectables {
-        selectable.visit_columns(&mut |column| match column.kind {
-            ColumnKind::Static => statics = true,
-            ColumnKind::PartitionKey { .. } => {}
-            ColumnKind::Clustering { .. } | ColumnKind::Regular => others = true,
-        });
-    }
-    statics && !others
+    let selects = |wanted: fn(ColumnKind) -> bool| -> Result<bool> {
+        for column in columns {
+            if Selectable::prepare(scope, table, &column.selector)?.selects(wanted) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let is_static = |kind| kind == ColumnKind::Static;
+    let is_row = |kind| matches!(kind, ColumnKind::Clustering { .. } | ColumnKind::Regular);
+    Ok(selects(is_static)? && !selects(is_row)?)
 }
 
 fn check_distinct(table: &Table, selection: &Selection, restrictions: &Restrictions) -> Result<()> {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use helenus_cql::{CellAttribute, Identifier, NativeType, Selector as RawSelector, Term as RawTerm};
-use helenus_schema::{Column, Table};
+use helenus_schema::{Column, ColumnKind, Table};
 use helenus_types::CqlType;
 
 use crate::error::{Result, ensure, invalid};
@@ -130,22 +130,23 @@ impl Selectable {
         Ok(Self::Function { function, arguments })
     }
 
-    /// Calls `visit` with every column that is selected.
-    pub fn visit_columns(&self, visit: &mut dyn FnMut(&Column)) {
+    /// Whether any column that is selected is `wanted`. Upstream's slip is part of it: a map or user type literal says yes
+    /// when one of its values says no.
+    pub fn selects(&self, wanted: fn(ColumnKind) -> bool) -> bool {
         match self {
-            Self::Column(column) => visit(column),
-            Self::Term(_) => {}
+            Self::Column(column) => wanted(column.kind),
+            Self::Term(_) => false,
             Self::CellAttribute { inner, .. }
             | Self::Cast { inner, .. }
             | Self::Field { inner, .. }
             | Self::TypeHint { inner, .. }
             | Self::Element { inner, .. }
-            | Self::Slice { inner, .. } => inner.visit_columns(visit),
-            Self::Function { arguments, .. } => arguments.iter().for_each(|argument| argument.visit_columns(visit)),
+            | Self::Slice { inner, .. } => inner.selects(wanted),
+            Self::Function { arguments, .. } => arguments.iter().any(|argument| argument.selects(wanted)),
             Self::Tuple(inner) | Self::Array(inner) | Self::Set(inner) => {
-                inner.iter().for_each(|inner| inner.visit_columns(visit));
+                inner.iter().any(|inner| inner.selects(wanted))
             }
-            Self::MapOrUserType(entries) => entries.iter().for_each(|(_, value)| value.visit_columns(visit)),
+            Self::MapOrUserType(entries) => entries.iter().any(|(_, value)| !value.selects(wanted)),
         }
     }
 }
@@ -248,8 +249,8 @@ impl Argument for Selectable {
             },
             Self::Tuple(inner) if inner.len() == 1 => None,
             Self::Tuple(inner) => {
-                let types: Option<Vec<CqlType>> = inner.iter().map(|inner| inner.exact_type(scope)).collect();
-                Some(CqlType::Tuple(types?.into()))
+                let types = inner.iter().map(|inner| inner.exact_type(scope).map(|ty| ty.frozen()));
+                Some(CqlType::Tuple(types.collect::<Option<Vec<CqlType>>>()?.into()))
             }
             Self::Array(inner) => {
                 let element = inner.iter().find_map(|inner| inner.exact_type(scope))?;
@@ -263,7 +264,8 @@ impl Argument for Selectable {
             Self::TypeHint { ty, .. } => Some(ty.clone()),
             Self::Element { inner, .. } => match inner.exact_type(scope)? {
                 CqlType::Map { value, .. } => Some((*value).clone()),
-                CqlType::Set { element, .. } | CqlType::List { element, .. } => Some((*element).clone()),
+                CqlType::Set { element, .. } => Some((*element).clone()),
+                CqlType::List { .. } => Some(CqlType::Timeuuid), // Of the cells' names, upstream.
                 _ => None,
             },
             Self::Slice { inner, .. } => inner.exact_type(scope).filter(CqlType::is_collection),
@@ -275,8 +277,8 @@ impl Argument for Selectable {
             Self::Term(term) => term.compatible_type(scope),
             Self::Tuple(inner) if inner.len() == 1 => None,
             Self::Tuple(inner) => {
-                let types: Option<Vec<CqlType>> = inner.iter().map(|inner| inner.compatible_type(scope)).collect();
-                Some(CqlType::Tuple(types?.into()))
+                let types = inner.iter().map(|inner| inner.compatible_type(scope).map(|ty| ty.frozen()));
+                Some(CqlType::Tuple(types.collect::<Option<Vec<CqlType>>>()?.into()))
             }
             Self::Array(inner) => {
                 let element = common_type(inner.iter().filter_map(|inner| inner.compatible_type(scope)))?;
@@ -292,6 +294,10 @@ impl Argument for Selectable {
 
     fn is_marker(&self) -> bool {
         matches!(self, Self::Term(RawTerm::Marker(_)))
+    }
+
+    fn is_descending_column(&self) -> bool {
+        matches!(self, Self::Column(Column { kind: ColumnKind::Clustering { descending: true, .. }, .. }))
     }
 
     fn selected_array_len(&self) -> Option<u32> {

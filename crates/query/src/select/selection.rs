@@ -76,21 +76,24 @@ impl Selection {
         Self::finish(table, fetched, selectors, Vec::new(), specs, false, is_json, true)
     }
 
+    /// Selectables with their aliases; each is prepared only when those before it have been looked at.
+    ///
     /// # Errors
     /// Selections that have no type or no sense, in Cassandra's words.
-    pub fn prepare(
+    pub fn prepare<'s>(
         scope: &Scope<'_>,
         table: &Arc<Table>,
-        selectables: &[(Selectable, Option<&str>)],
+        selected: impl IntoIterator<Item = Result<(Selectable, Option<&'s str>)>>,
         is_json: bool,
         markers: &mut Markers,
     ) -> Result<Self> {
         let mut builder = Builder { scope, table, fetched: Vec::new(), terms: Vec::new() };
-        let mut selectors = Vec::with_capacity(selectables.len());
-        let mut specs = Vec::with_capacity(selectables.len());
+        let mut selectors = Vec::new();
+        let mut specs = Vec::new();
         let mut is_aggregate = false;
-        for (selectable, alias) in selectables {
-            let built = builder.build(selectable, None, markers)?;
+        for prepared in selected {
+            let (selectable, alias) = prepared?;
+            let built = builder.build(&selectable, None, markers)?;
             is_aggregate |= built.aggregates;
             let ty =
                 if built.is_legacy_timeuuid && !is_json { CqlType::Custom(LEGACY_TIMEUUID.into()) } else { built.ty };
@@ -244,7 +247,7 @@ impl Builder<'_> {
             Selectable::Cast { inner, target } => {
                 let built = self.build(inner, None, markers)?;
                 let ty = native_type(*target);
-                if ty == built.ty {
+                if ty == built.ty && !built.is_reversed {
                     return Ok(built);
                 }
                 let refused = |fetched: &[FetchedColumn]| {

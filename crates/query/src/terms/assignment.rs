@@ -63,6 +63,11 @@ pub trait Argument: Display {
         false
     }
 
+    /// Whether it is a column that is stored in descending order: upstream its type is no collection's and no vector's.
+    fn is_descending_column(&self) -> bool {
+        false
+    }
+
     /// Number of elements of an array literal in a SELECT clause.
     fn selected_array_len(&self) -> Option<u32> {
         None
@@ -331,7 +336,7 @@ pub fn function_name(name: &QualifiedName) -> FunctionName {
 
 fn test_call(term: &RawTerm, scope: &Scope<'_>, receiver: &Receiver) -> Assignment {
     let Some((name, arguments)) = call_parts(term) else { return Assignment::No };
-    match functions::resolve(scope, &name, &arguments, Some(&receiver.ty)) {
+    match functions::resolve(scope, &name, &arguments, Some(receiver)) {
         // What does not resolve is refused with a better text when it is prepared.
         Err(_) | Ok(None) => Assignment::Weak,
         Ok(Some(function)) => {

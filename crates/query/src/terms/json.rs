@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use helenus_cql::hash_order::hash_order;
 use helenus_data::Blob;
 use helenus_schema::Table;
 
@@ -67,21 +68,25 @@ pub fn parse_document(text: &str, table: &Table) -> Result<JsonDocument> {
             ));
         }
     };
-    let mut document = JsonDocument::new();
     let mut unknown = None;
+    let mut values = BTreeMap::new();
     for (key, value) in object {
         let name = column_name(&key);
-        let Some(column) = table.column(&name) else {
-            unknown.get_or_insert(name);
-            continue;
-        };
-        let value = match value {
-            serde_json::Value::Null => None,
-            value => {
-                Some(Blob::from(column.ty.parse_json(&value).map_err(|error| value_error(&column.name, error.text()))?))
+        if table.column(&name).is_none() {
+            unknown.get_or_insert(name.clone());
+        }
+        values.insert(name, value);
+    }
+    let mut document = JsonDocument::new();
+    for column in hash_order(table.columns(), |column| &column.name) {
+        let value = match values.get(&*column.name) {
+            None => continue,
+            Some(serde_json::Value::Null) => None,
+            Some(value) => {
+                Some(Blob::from(column.ty.parse_json(value).map_err(|error| value_error(&column.name, error.text()))?))
             }
         };
-        document.insert(name.into(), value);
+        document.insert(column.name.clone(), value);
     }
     match unknown {
         Some(name) => Err(invalid!("JSON values map contains unrecognized column: {name}")),

@@ -88,7 +88,7 @@ pub fn prepare(scope: &Scope<'_>, raw: &RawTerm, receiver: &Receiver, markers: &
         }
         RawTerm::Marker(marker) => {
             let index = markers.add(marker.index, receiver);
-            Ok(Term::Marker { index, ty: receiver.ty.clone() })
+            Ok(Term::Marker { index, ty: receiver.ty.clone(), is_raw: receiver.is_descending })
         }
         RawTerm::List(elements) => prepare_array(scope, elements, receiver, markers),
         RawTerm::Set(elements) => prepare_set(scope, elements, receiver, markers),
@@ -285,7 +285,7 @@ fn prepare_call(scope: &Scope<'_>, raw: &RawTerm, receiver: &Receiver, markers: 
     let Some((name, arguments)) = call_parts(raw) else {
         return Err(invalid!("Unknown function {raw} called"));
     };
-    let function = functions::resolve(scope, &name, &arguments, Some(&receiver.ty))?
+    let function = functions::resolve(scope, &name, &arguments, Some(receiver))?
         .ok_or_else(|| invalid!("Unknown function {name} called"))?;
     ensure!(!function.is_aggregate(), "Aggregation function are not supported in the where clause");
     if !function.test_return(&receiver.ty).is_possible() {

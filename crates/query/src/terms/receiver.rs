@@ -16,12 +16,15 @@ pub struct Receiver {
     pub ty: CqlType,
     /// Position in the partition key, when the receiver is such a column itself: routing needs to know its marker.
     pub key_position: Option<u16>,
+    /// A clustering column stored in descending order: upstream its type equals that of no argument.
+    pub is_descending: bool,
 }
 
 impl Receiver {
     #[must_use]
     pub fn new(keyspace: &str, table: &str, name: impl Into<String>, ty: CqlType) -> Self {
-        Self { keyspace: keyspace.into(), table: table.into(), name: name.into(), ty, key_position: None }
+        let (keyspace, table) = (keyspace.into(), table.into());
+        Self { keyspace, table, name: name.into(), ty, key_position: None, is_descending: false }
     }
 
     #[must_use]
@@ -30,13 +33,19 @@ impl Receiver {
             ColumnKind::PartitionKey { position } => Some(position),
             ColumnKind::Clustering { .. } | ColumnKind::Static | ColumnKind::Regular => None,
         };
-        Self { key_position, ..Self::new(&table.keyspace, &table.name, &*column.name, column.ty.clone()) }
+        let is_descending = matches!(column.kind, ColumnKind::Clustering { descending: true, .. });
+        Self {
+            key_position,
+            is_descending,
+            ..Self::new(&table.keyspace, &table.name, &*column.name, column.ty.clone())
+        }
     }
 
     /// Something of another name and type at the same table.
     #[must_use]
     pub fn derive(&self, name: String, ty: CqlType) -> Self {
-        Self { keyspace: Arc::clone(&self.keyspace), table: Arc::clone(&self.table), name, ty, key_position: None }
+        let (keyspace, table) = (Arc::clone(&self.keyspace), Arc::clone(&self.table));
+        Self { keyspace, table, name, ty, key_position: None, is_descending: false }
     }
 
     /// The element of a list, set or vector, or the value of a map.

@@ -45,6 +45,8 @@ pub enum Term {
     Marker {
         index: usize,
         ty: CqlType,
+        /// Collections are kept as they came: for a descending column upstream does not take them apart.
+        is_raw: bool,
     },
     List(Vec<Term>),
     Set {
@@ -93,7 +95,7 @@ impl Term {
             Term::Null => Ok(Value::Null),
             Term::Unset => Ok(Value::Unset),
             Term::Constant(bytes) => Ok(Value::Bytes(Cow::Borrowed(bytes))),
-            Term::Marker { index, ty } => bind_marker(bind.value(*index), ty),
+            Term::Marker { index, ty, is_raw } => bind_marker(bind.value(*index), ty, *is_raw),
             Term::List(elements) => match bind_elements(elements, bind)? {
                 None => Ok(Value::Unset),
                 Some(values) => Ok(owned(collection::pack_list(&options(&values)))),
@@ -253,13 +255,13 @@ fn pack_sorted_map(key: &CqlType, mut entries: Vec<Entry<'_>>) -> Vec<u8> {
     collection::pack_map(&unique)
 }
 
-fn bind_marker<'t>(value: &'t Value<'_>, ty: &CqlType) -> Result<Value<'t>> {
+fn bind_marker<'t>(value: &'t Value<'_>, ty: &CqlType, is_raw: bool) -> Result<Value<'t>> {
     match value {
         Value::Null => Ok(Value::Null),
         Value::Unset => Ok(Value::Unset),
         Value::Bytes(bytes) => {
             ty.validate(bytes)?;
-            Ok(Value::Bytes(canonical(ty, bytes)?))
+            Ok(Value::Bytes(if is_raw { Cow::Borrowed(&**bytes) } else { canonical(ty, bytes)? }))
         }
     }
 }

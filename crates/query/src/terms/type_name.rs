@@ -67,7 +67,8 @@ fn resolve(schema: &SchemaSnapshot, keyspace: &str, name: &TypeName, frozen: boo
                 .ok()
                 .filter(|dimension| 0 < *dimension)
                 .ok_or_else(|| invalid!("vectors may only have positive dimensions; given {dimension}"))?;
-            Ok(CqlType::Vector { element: Arc::new(resolve(schema, keyspace, element, frozen)?), dimension })
+            // Freezing a vector, or what it stands in, stops there.
+            Ok(CqlType::Vector { element: Arc::new(resolve(schema, keyspace, element, false)?), dimension })
         }
         TypeName::UserType(name) => {
             if let Some(other) = &name.keyspace {

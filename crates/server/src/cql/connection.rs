@@ -23,7 +23,7 @@ use bytes::BytesMut;
 use helenus_env::{Instant, LocalBoxFuture, MemoryBudget, MemoryPermit};
 use helenus_protocol::{
     Envelope, EnvelopeHeader, ErrorBody, ErrorMessage, HEADER_BYTES, Inbound, ProtocolError, ProtocolVersion, Request,
-    RequestMessage, Response, ResponseMessage, Startup,
+    RequestMessage, Response, ResponseExtras, ResponseMessage, Startup,
 };
 use helenus_query::Session;
 use socket2::SockRef;
@@ -460,8 +460,17 @@ impl Connection {
     }
 
     pub(super) fn answer_error(&self, header: EnvelopeHeader, body: ErrorBody, message: String) {
-        self.server.metrics.count_error(body.code());
-        self.answer(header, Response::Error(ErrorMessage { text: message, body }));
+        self.answer_failure(header, ErrorMessage { text: message, body }, ResponseExtras::default());
+    }
+
+    /// An error of a request that had a trace or warnings before it failed.
+    pub(super) fn answer_failure(&self, header: EnvelopeHeader, error: ErrorMessage, extras: ResponseExtras) {
+        self.server.metrics.count_error(error.body.code());
+        let response = Response::Error(error);
+        self.output.append(|out| {
+            // Only a body of 2 GiB cannot be encoded; error texts are small.
+            let _ = ResponseMessage { response, extras }.encode(header.version, header.stream, out);
+        });
     }
 
     fn answer_protocol_error(&self, header: EnvelopeHeader, error: &ProtocolError) -> Option<End> {

@@ -51,6 +51,7 @@ pub fn error_message(error: &QueryError, failed: &Failed) -> ErrorMessage {
             argument_types: argument_types.clone(),
         }),
         QueryError::Cluster(error) => cluster_message(error, failed),
+        QueryError::Warned { error, .. } => error_message(error, failed),
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) async fn serve(
     match outcome {
         Ok(outcome) => answer(&connection, header, tracing_id, outcome),
         Err(error) => {
-            answer_failure(&connection, header, &error, &message.request, traits);
+            answer_failure(&connection, header, tracing_id, error, &message.request, traits);
             connection.expect_like(0);
         }
     }
@@ -157,10 +157,12 @@ fn answer(connection: &Connection, header: EnvelopeHeader, tracing_id: Option<Uu
 fn answer_failure(
     connection: &Connection,
     header: EnvelopeHeader,
-    error: &QueryError,
+    tracing_id: Option<Uuid>,
+    error: QueryError,
     request: &Request,
     traits: StatementTraits,
 ) {
+    let (error, warnings) = error.into_parts();
     let config = &connection.server.node.config;
     let failed = Failed {
         // Only what became of a request in the cluster is told differently for reads and writes.
@@ -174,11 +176,11 @@ fn answer_failure(
             .unwrap_or(Consistency::Serial),
         replica: SocketAddr::new(config.listen_address, config.storage_port),
     };
-    let message = error_message(error, &failed);
+    let message = error_message(&error, &failed);
     if message.body == ErrorBody::Server {
         tracing::error!(client = %connection.client.address, %error, "a request failed");
     }
-    connection.answer_error(header, message.body, message.text);
+    connection.answer_failure(header, message, ResponseExtras { tracing_id, warnings, payload: None });
 }
 
 fn request_bytes(request: &Request) -> u64 {
