@@ -519,7 +519,7 @@ impl ModifyPlan {
     pub fn check_writable(&self, cluster: &Cluster) -> Result<()> {
         ensure!(!self.is_virtual, "Modification is not supported by table {}", quoted_name(&self.table));
         if cluster.virtual_tables().contains(self.table.id)
-            || matches!(&*self.table.keyspace, "system" | "system_schema")
+            || matches!(&*self.table.keyspace, "system" | "system_schema" | "system_auth")
         {
             let text = format!("{} keyspace is not user-modifiable.", self.table.keyspace);
             return Err(QueryError::Unauthorized(text));

@@ -87,6 +87,12 @@ impl AuthService {
         hashes.map(password::cost_of).max().unwrap_or(password::COST)
     }
 
+    /// By name.
+    #[must_use]
+    pub fn all_roles(&self) -> Vec<Role> {
+        self.roles().values().cloned().collect()
+    }
+
     /// Takes over a role that was logged.
     pub fn put_role(&self, role: Role) {
         let name = role.name.clone();

@@ -7,6 +7,7 @@ mod caches;
 mod clients;
 mod estimates;
 mod node_state;
+mod roles;
 mod settings;
 mod sstable_tasks;
 mod table_metrics;
@@ -26,6 +27,7 @@ use crate::shard::ShardServer;
 pub(crate) fn register(server: &Rc<ShardServer>) {
     register_one(server, "system", "size_estimates", estimates::size_estimates);
     register_one(server, "system", "table_estimates", estimates::table_estimates);
+    register_one(server, "system_auth", "roles", roles::rows);
     register_one(server, "system_views", "caches", caches::rows);
     register_one(server, "system_views", "clients", clients::rows);
     register_one(server, "system_views", "settings", settings::rows);
