@@ -50,18 +50,28 @@ pub(super) fn load_bytes(stats: &[Vec<TableStats>]) -> u64 {
 }
 
 pub(super) fn distribution(histogram: &Histogram) -> Distribution {
-    let percentile = |share: f64| histogram.percentile(share) as f64;
     Distribution {
         count: histogram.count(),
         mean: mean(histogram).unwrap_or(0.0),
-        p50: percentile(0.5),
-        p75: percentile(0.75),
-        p95: percentile(0.95),
-        p98: percentile(0.98),
-        p99: percentile(0.99),
         min: histogram.min() as f64,
         max: histogram.max() as f64,
+        ..percentiles(|share| histogram.percentile(share) as f64)
     }
+}
+
+pub(super) fn estimated_distribution(histogram: &EstimatedHistogram) -> Distribution {
+    Distribution {
+        count: histogram.count(),
+        mean: histogram.mean(),
+        min: histogram.min() as f64,
+        max: histogram.max() as f64,
+        ..percentiles(|share| histogram.percentile(share) as f64)
+    }
+}
+
+/// A distribution of which only the percentiles are filled in.
+fn percentiles(of: impl Fn(f64) -> f64) -> Distribution {
+    Distribution { p50: of(0.5), p75: of(0.75), p95: of(0.95), p98: of(0.98), p99: of(0.99), ..Distribution::default() }
 }
 
 /// What the files of all shards say of their partitions; `None` without files.
@@ -72,21 +82,6 @@ pub(super) fn merged_estimates(
     let mut all = None;
     stats.iter().filter_map(field).for_each(|estimate| merge_estimates(&mut all, estimate));
     all
-}
-
-pub(super) fn estimated_distribution(histogram: &EstimatedHistogram) -> Distribution {
-    let percentile = |share: f64| histogram.percentile(share) as f64;
-    Distribution {
-        count: histogram.count(),
-        mean: histogram.mean(),
-        p50: percentile(0.5),
-        p75: percentile(0.75),
-        p95: percentile(0.95),
-        p98: percentile(0.98),
-        p99: percentile(0.99),
-        min: histogram.min() as f64,
-        max: histogram.max() as f64,
-    }
 }
 
 /// `None` without observations.
